@@ -125,7 +125,8 @@ func copyFile(from, to string) (runs.Digest, error) {
 
 // mark says where an event of the interrupted run is, and in which run it was first recorded.
 func (c *reuse) mark(e runs.Event) (*runs.CarriedData, error) {
-	mark := &runs.CarriedData{Run: c.from.Run.ID, Seq: e.Seq, Hash: e.Hash, Ran: c.from.Run.ID, Time: e.Time}
+	mark := &runs.CarriedData{Run: c.from.Run.ID, Seq: e.Seq, Hash: e.Hash, Ran: c.from.Run.ID, Time: e.Time,
+		Forked: c.from.forked}
 	var earlier struct {
 		Carried *runs.CarriedData `json:"carried"`
 	}
@@ -134,6 +135,7 @@ func (c *reuse) mark(e runs.Event) (*runs.CarriedData, error) {
 	}
 	if earlier.Carried != nil {
 		mark.Ran, mark.Time = earlier.Carried.Ran, earlier.Carried.Time
+		mark.Forked = mark.Forked || earlier.Carried.Forked
 	}
 	return mark, nil
 }

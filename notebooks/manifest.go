@@ -91,6 +91,8 @@ type ManifestStep struct {
 	Attempts int `json:"attempts,omitzero"`
 	// LostIn is the step in which the session's previous interpreter ended: this step began with a new one.
 	LostIn StepID `json:"lost_in,omitzero"`
+	// Carried says that the step ran in an earlier run, from which this one took it over (run --reuse, a fork).
+	Carried bool `json:"carried,omitzero"`
 	// Interrupted says that the step was started and never ended.
 	Interrupted bool `json:"interrupted,omitzero"`
 }

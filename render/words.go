@@ -14,7 +14,7 @@ import (
 
 // Outcome summarizes a run on one line: the steps that passed, and the size of the change.
 func Outcome(run *runs.Run) string {
-	passed, planned := 0, 0
+	passed, planned, carried := 0, 0, 0
 	for _, s := range run.Steps {
 		if s.Planned.Action == runs.ActionSkip || s.Finished != nil && s.Finished.Status == runs.StepSkipped {
 			continue
@@ -22,9 +22,12 @@ func Outcome(run *runs.Run) string {
 		planned++
 		if s.Finished != nil && (s.Finished.Status == runs.StepPassed || s.Finished.Status == runs.StepAllowed) {
 			passed++
+			if s.Forked() {
+				carried++
+			}
 		}
 	}
-	words := fmt.Sprintf("%d of %s passed", passed, plain.Counted(planned, "step"))
+	words := fmt.Sprintf("%d of %s passed", passed, plain.Counted(planned, "step")) + result.EarlierWords(carried)
 	if n := len(run.Steps) - planned; n > 0 {
 		words += fmt.Sprintf(", %d skipped", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/region"
 	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // Output holds the outputs of a notebook's steps.
@@ -56,7 +57,7 @@ func bodyLines(body []byte) []string {
 	if summary, found := strings.CutPrefix(head, "<summary>"); found || ok {
 		summary = strings.TrimSuffix(summary, "</summary>")
 		summary = strings.NewReplacer("<code>", "", "</code>", "").Replace(summary)
-		lines[0] = html.UnescapeString(summary)
+		lines[0] = strings.Replace(html.UnescapeString(summary), " · "+result.Earlier, "", 1) // the result is the same
 		if last := len(lines) - 1; last > 0 && lines[last] == "</details>" {
 			lines = lines[:last]
 		}

@@ -110,9 +110,15 @@ func Words(s *notebooks.ManifestStep) (words []string) {
 // Line joins Words.
 func Line(s *notebooks.ManifestStep) string { return strings.Join(Words(s), " · ") }
 
-// Summary is Words with the tests of the step and the size of its change.
+// Earlier says of a step that it ran in an earlier run.
+const Earlier = "in an earlier run"
+
+// Summary is Words with the tests of the step and the size of its change, and says that it ran in an earlier run.
 func Summary(s *notebooks.ManifestStep) []string {
 	words := Words(s)
+	if s.Carried {
+		words = append(words, Earlier)
+	}
 	if s.Tests != nil {
 		words = append(words, TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped, s.Tests.From))
 	}
