@@ -55,7 +55,7 @@ type Prunable struct {
 // Prunable says what Prune would remove now, and removes nothing.
 func (s Store) Prunable(keep int, age time.Duration, now time.Time) (told Prunable, err error) {
 	p := &pruning{store: s, dry: true, entries: map[RunID]*Entry{}}
-	if p.ids, err = s.ids(); err != nil {
+	if p.ids, err = s.IDs(); err != nil {
 		return told, err
 	}
 	if err := p.walk(keep, age, now); err != nil || len(p.gone) == 0 {
@@ -73,7 +73,7 @@ func (s Store) prune(keep int, age time.Duration, now time.Time) (*pruning, erro
 	p := &pruning{store: s, entries: map[RunID]*Entry{}}
 	err := s.EmptyTrash()
 	if err == nil {
-		p.ids, err = s.ids()
+		p.ids, err = s.IDs()
 	}
 	if err == nil {
 		err = p.walk(keep, age, now)

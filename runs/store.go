@@ -107,7 +107,7 @@ type Entry struct {
 // a run claims, which Verify checks. A run that is neither completed nor alive is listed as interrupted, one that
 // cannot be read as damaged.
 func (s Store) List() ([]Entry, error) {
-	ids, err := s.ids()
+	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +139,8 @@ func sortNewest(entries []Entry) {
 	})
 }
 
-// ids returns the names of the run directories, sorted.
-func (s Store) ids() ([]RunID, error) {
+// IDs returns the names of the run directories, sorted.
+func (s Store) IDs() ([]RunID, error) {
 	folders, err := os.ReadDir(s.runs())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -277,7 +277,7 @@ func (r *Record) beingMade(id RunID) bool {
 // before a part from its middle: "02" is the run whose id ends with 02, not every run of February. A word that matches
 // none or several is an error, which lists the several, the newest first.
 func (s Store) Find(word string) (RunID, string, error) {
-	ids, err := s.ids()
+	ids, err := s.IDs()
 	if err != nil {
 		return "", "", err
 	}
@@ -350,7 +350,7 @@ func (s Store) latest(ids []RunID) (RunID, string, error) {
 
 // Newest returns the newest runs, at most so many, by the time in their ids. It opens the journals of no others.
 func (s Store) Newest(most int) ([]Entry, error) {
-	ids, err := s.ids()
+	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
 	}
