@@ -132,10 +132,10 @@ func TestMCP(t *testing.T) {
 	}
 	failed := result.StructuredContent.(map[string]any)
 	cause := failed["cause"].(map[string]any)
-	if failed["status"] != "fail" || cause["step"] != "verify" || cause["line"] != 11.0 || cause["tail"] != "looking" {
+	if failed["status"] != "fail" || cause["step"] != "verify" || cause["line"] != 10.0 || cause["tail"] != "looking" {
 		t.Errorf("cause: %v", cause)
 	}
-	for _, want := range []string{"line: task.md:11\n", "fix: ", "<untrusted-"} {
+	for _, want := range []string{"line: task.md:10\n", "fix: ", "<untrusted-"} {
 		if !strings.Contains(mcpWords(result), want) {
 			t.Errorf("no %q in:\n%s", want, mcpWords(result))
 		}

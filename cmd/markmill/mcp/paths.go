@@ -23,8 +23,8 @@ func (s *server) inside(name string) (string, error) {
 	switch {
 	case name == "" || name == "-":
 		return refuse("names no file")
-	case strings.ContainsAny(name, "\x00{}*?[]"):
-		return refuse("has characters that stand for something else")
+	case strings.ContainsAny(name, "\x00{}*?[]") || strings.Contains(name, "://"):
+		return refuse("stands for something else")
 	}
 	rel := filepath.FromSlash(name)
 	if filepath.IsAbs(rel) {
