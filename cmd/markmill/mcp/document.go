@@ -2,7 +2,10 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,17 +29,24 @@ type answer struct {
 	more string // how to get what was left out of the document
 }
 
-// result makes the result of a call: the document as structured content, and as text.
-func (a answer) result() (*mcp.CallToolResult, codec.Raw, error) {
-	doc, err := bounded(a.doc, a.more)
+// result makes the result of a call: the document as structured content, and as text. Some agents hand their model only
+// one of the two.
+func (a answer) result(document string) (*mcp.CallToolResult, error) {
+	doc, err := bounded(a.doc, a.more, omitted[document])
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if a.text == "" {
 		a.text = string(doc)
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text}}}, doc, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text}}, StructuredContent: doc}, nil
 }
+
+// omitted are members of documents that fill the context of a model and help it little.
+var omitted = map[string][]string{"run": {"artifact_digests", "artifact_paths", "commits", "sandbox"}}
+
+// first are the members that a model reads before the others.
+var first = []string{"schema", "untrusted", "shortened", "status", "pass", "cause", "consequences", "blockers"}
 
 // made is a document of the server's own; docs/schemas has its schema.
 func made(document string, v any) []byte {
@@ -44,13 +54,16 @@ func made(document string, v any) []byte {
 }
 
 // bounded adds to a document what it is, and shortens long texts and lists in it until it has at most maxAnswer bytes.
-func bounded(doc []byte, more string) (codec.Raw, error) {
+func bounded(doc []byte, more string, omitted []string) (codec.Raw, error) {
 	var members map[string]codec.Raw
 	if err := codec.Unmarshal(doc, &members); err != nil {
 		return nil, err
 	}
+	for _, name := range omitted {
+		delete(members, name)
+	}
 	members["untrusted"] = codec.RawOf(untrusted)
-	b, err := codec.Marshal(members)
+	b, err := ordered(members)
 	for texts, items := 4096, 512; err == nil && len(b) > maxAnswer && texts > 8; texts, items = texts/2, items/2 {
 		cut := &shortener{texts: texts, items: max(items, 2)}
 		whole := members
@@ -63,12 +76,33 @@ func bounded(doc []byte, more string) (codec.Raw, error) {
 		members["untrusted"] = codec.RawOf(untrusted)
 		members["shortened"] = codec.RawOf(strings.TrimSpace(fmt.Sprintf("Texts of more than %d bytes and lists of more than "+
 			"%d items are shortened, so that this has at most %d bytes. %s", cut.texts, cut.items, maxAnswer, more)))
-		b, err = codec.Marshal(members)
+		b, err = ordered(members)
 	}
 	if err == nil && len(b) > maxAnswer {
 		err = fmt.Errorf("the answer has %d bytes also when shortened, and at most %d are given; ask for less", len(b), maxAnswer)
 	}
 	return b, err
+}
+
+// ordered is an object with the first members in front.
+func ordered(members map[string]codec.Raw) (codec.Raw, error) {
+	names := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
+		place := func(name string) int { return (slices.Index(first, name) + len(first) + 1) % (len(first) + 1) }
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	})
+	b := []byte{'{'}
+	for i, name := range names {
+		value, err := codec.Marshal(members[name])
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, codec.RawOf(name)...), ':')
+		b = append(b, value...)
+	}
+	return append(b, '}'), nil
 }
 
 // shortener shortens values, and keeps their types.
@@ -143,11 +177,19 @@ func schemaOf(document string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var schema any
+	var schema map[string]any
 	if err := codec.Unmarshal(text, &schema); err != nil {
 		return nil, err
 	}
 	bare(schema)
+	if required, is := schema["required"].([]any); is {
+		schema["required"] = slices.DeleteFunc(required, func(name any) bool {
+			return slices.Contains(omitted[document], name.(string))
+		})
+	}
+	for _, name := range omitted[document] {
+		delete(schema["properties"].(map[string]any), name)
+	}
 	return schema, nil
 }
 

@@ -45,8 +45,9 @@ func define[In any](name string, h hints, document, about string,
 				if err != nil {
 					return nil, nil, err
 				}
-				result, doc, err := got.result()
-				return result, doc, err
+				// The library would write numbers of what it is given as output anew, as floating point.
+				result, err := got.result(document)
+				return result, nil, err
 			})
 		return nil
 	}}
