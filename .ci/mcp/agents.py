@@ -2,9 +2,10 @@
 
 python agents.py MARKMILL claude=PROGRAM codex=PROGRAM
 
-The model runs a notebook, edits the step that failed, runs again and asks for the change. The script is the list TURNS;
-which of them is next follows from the number of tool results in the request. So the agent, its MCP client, the server
-and the runs are real.
+The model runs a notebook, edits the step that failed, runs again and asks for the change. Its script is TURNS; which of
+them is next follows from the number of tool results in the request. Then, with markmill gate as a Stop hook, it says
+"Done." while an output is outdated, is sent back with the reason, and runs the notebook. So the agent, its MCP client,
+its hooks, the server and the runs are real.
 """
 
 import json
@@ -24,6 +25,8 @@ TURNS = [
     ("changes", {}),
     ("run", {"notebook": "gated.md"}),
 ]
+HOOK = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "MARKMILL gate >&2 || exit 2", "timeout": 60}]}]}}
+script = {"turns": TURNS, "after": ""}  # the turns begin when the request has the words of after
 seen = []  # the results of tools, as the agent hands them to its model
 
 
@@ -40,7 +43,8 @@ class Model(BaseHTTPRequestHandler):
         messages = "/messages" in self.path
         results = [b for b in blocks(body) if b.get("type") in ("tool_result", "function_call_output")]
         seen[:] = [json.dumps(b.get("content", b.get("output"))) for b in results]
-        name, arguments = TURNS[len(results)] if len(results) < len(TURNS) else (None, None)
+        turns = script["turns"] if script["after"] in json.dumps(body) else []
+        name, arguments = turns[len(results)] if len(results) < len(turns) else (None, None)
         tool = next((t for t in tools(body) if name and t[1].endswith("__" + name) or t == ("mcp__markmill", name)), None)
         if name and not tool:
             name = None  # a request without the tools, such as one for a title
@@ -117,7 +121,55 @@ def codex(program, markmill, root, home, url):
             f'[mcp_servers.markmill]\ncommand = "{markmill}"\nargs = ["mcp", "--repo", "{root}"]\n'
             'default_tools_approval_mode = "approve"\n'
         )
-    return [program, "exec", "--skip-git-repo-check", "-C", root, "-"], {"CODEX_HOME": home}
+    words = [program, "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "-C", root, "-"]
+    return words, {"CODEX_HOME": home}
+
+
+def talk(agent, program, markmill, root, home, url):
+    """Lets the agent work until its model is done."""
+    words, env = agent(program, markmill, root, home, url)
+    seen.clear()
+    done = subprocess.run(words, cwd=root, input="Fix task.md.", env=os.environ | {"HOME": home} | env, text=True,
+                          capture_output=True, timeout=240)
+    said = f"{program}: {done.returncode}\n{done.stdout}\n{done.stderr}\n" + "\n".join(seen)
+    if done.returncode or len(seen) != len(script["turns"]):
+        sys.exit(said)
+    return said
+
+
+def statuses(markmill, root):
+    shown = subprocess.run([markmill, "runs", "list", "--json"], cwd=root, capture_output=True, check=True).stdout
+    return [run["status"] for run in reversed(json.loads(shown)["runs"])]
+
+
+def works(name, *given):
+    """The agent mends a notebook, and cannot approve one that is blocked."""
+    _, markmill, root, *_ = given
+    script.update(turns=TURNS, after="")
+    said = talk(globals()[name], *given)
+    for text, want in zip(seen, ["looking", "echo 41", "pass", "+42", "approval_required"], strict=True):
+        if want not in text or "untrusted" not in text:
+            sys.exit(f"{want!r} or untrusted is not in what {name} hands its model: {text}\n{said}")
+    if statuses(markmill, root) != ["fail", "pass", "blocked"]:
+        sys.exit(f"{name}: the runs are {statuses(markmill, root)}")
+    print(f"{name}: {len(seen)} calls; runs: fail, pass, blocked")
+
+
+def stops(name, *given):
+    """The agent says that it is done while an output is outdated, and its Stop hook sends it back."""
+    _, markmill, root, home, _ = given
+    with open(os.path.join(root, "task.md"), "a") as file:
+        file.write("\nMore.\n\n```bash {#more}\ntrue\n```\n")
+    if subprocess.run([markmill, "gate"], cwd=root, capture_output=True).returncode != 1:
+        sys.exit("the gate does not object before")
+    hook = json.dumps(HOOK).replace("MARKMILL", markmill)
+    with open(os.path.join(home, "settings.json" if name == "claude" else "hooks.json"), "w") as file:
+        file.write(hook)
+    script.update(turns=TURNS[:1], after="task.out.md: ")
+    said = talk(globals()[name], *given)
+    if subprocess.run([markmill, "gate"], cwd=root, capture_output=True).returncode != 0:
+        sys.exit(f"{name}: the gate objects afterwards\n{said}")
+    print(f"{name}: the Stop hook sent it back, and the gate passes")
 
 
 def main():
@@ -125,24 +177,9 @@ def main():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     for name, program in named.items():
-        root, home = repository(), tempfile.mkdtemp()
-        words, env = globals()[name](program, markmill, root, home, f"http://127.0.0.1:{server.server_port}")
-        seen.clear()
-        done = subprocess.run(words, cwd=root, input="Fix task.md.", env=os.environ | {"HOME": home} | env, text=True,
-                              capture_output=True, timeout=240)
-        said = f"{name}: {done.returncode}\n{done.stdout}\n{done.stderr}\n" + "\n".join(seen)
-        if done.returncode or len(seen) != len(TURNS):
-            sys.exit(said)
-        for text, want in zip(seen, ["looking", "echo 41", "pass", "+42", "approval_required"], strict=True):
-            if want not in text:
-                sys.exit(f"{want!r} is not in what {name} hands its model: {text}\n{said}")
-        if "untrusted" not in seen[0]:
-            sys.exit(f"{name} does not hand on that text is of others: {seen[0]}")
-        shown = subprocess.run([markmill, "runs", "list", "--json"], cwd=root, capture_output=True, check=True).stdout
-        statuses = [run["status"] for run in json.loads(shown)["runs"]]
-        if statuses != ["blocked", "pass", "fail"]:
-            sys.exit(f"{name}: the runs are {statuses}")
-        print(f"{name}: {len(seen)} calls, runs {', '.join(reversed(statuses))}")
+        given = program, markmill, repository(), tempfile.mkdtemp(), f"http://127.0.0.1:{server.server_port}"
+        works(name, *given)
+        stops(name, *given)
 
 
 main()
