@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"markmill/cmd/markmill/mcp"
 	"markmill/engine/process"
 	"markmill/engine/sandbox"
 	"markmill/runs/testhome"
@@ -22,6 +23,9 @@ import (
 // markmill on its PATH, once it has called builtProgram.
 func TestMain(m *testing.M) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	if name == mcpProgram {
+		os.Exit(mcp.Main(os.Args[1:]))
+	}
 	if slices.Contains([]string{"markmill", "glue", "scrap", sandbox.HelperName, process.WardenName}, name) {
 		os.Exit(Main())
 	}

@@ -31,8 +31,9 @@ var layers = map[string][]string{
 	"runs":      {"notebooks", "runs"},
 	"engine":    {"notebooks", "runs", "engine"},
 	"render":    {"notebooks", "runs", "render"},
-	"cmd":       {"notebooks", "runs", "engine", "render", "cmd"},
+	"cmd":       {"notebooks", "runs", "engine", "render", "cmd", "docs"},
 	"bench":     {"notebooks", "runs", "engine", "cmd"},
+	"docs":      {}, // docs/schemas holds the schemas for programs that need them
 	"examples":  {},
 }
 
@@ -63,6 +64,9 @@ var libraries = []library{
 	{"github.com/hashicorp/go-retryablehttp", "cmd/markmill/remote", false, storage},
 	{"github.com/hiddeco/sshsig", "runs/sshsig", false, "SSH signatures are made and read by runs/sshsig"},
 	{"net/http", "cmd/markmill/remote", true, storage},
+	{"github.com/google/jsonschema-go", "cmd/markmill/mcp", false, "schemas are those of docs/schemas"},
+	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp, which only " +
+		"cmd/markmill-mcp links"},
 }
 
 // vague names say nothing of what a package owns.
