@@ -99,6 +99,7 @@ func (r *trial) recordsFailure() {
 
 // TestFullDisk runs on a disk that has only so much room, and on one that a step fills.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	b := newCrashBed(t)
 	const size = 6 << 20
 	ballast := func(r *trial, room int64) string {
@@ -148,6 +149,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestFileSizeLimit runs under a limit of the size of files, below what the run needs.
 func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
 	b := newCrashBed(t)
 	for _, blocks := range []int{0, 1, 4, 600} { // of 1024 bytes; the last is enough for the run, and not for its step
 		t.Run(fmt.Sprint(blocks), func(t *testing.T) {
@@ -176,6 +178,7 @@ func TestFileSizeLimit(t *testing.T) {
 
 // TestReadOnly runs where a folder that is needed cannot be written.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	b := newCrashBed(t)
 	t.Run("OUTPUT", func(t *testing.T) {
 		r := b.trial(t)
