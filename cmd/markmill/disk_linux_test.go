@@ -97,7 +97,8 @@ func (r *trial) recordsFailure() {
 	r.Errorf("the record does not say %s: %v", runs.CodeArtifactWriteFailure, run.Blockers())
 }
 
-// TestFullDisk runs on a disk that has only so much room, and on one that a step fills.
+// TestFullDisk runs on a disk that has only so much room, more or less of it with MARKMILL_ALL set, and on one that a step
+// fills.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	b := newCrashBed(t)
@@ -113,7 +114,10 @@ func TestFullDisk(t *testing.T) {
 		}
 		return path
 	}
-	for _, room := range []int64{0, 100 << 10, 520 << 10, 560 << 10, 620 << 10, 700 << 10, 800 << 10} {
+	for i, room := range []int64{0, 100 << 10, 520 << 10, 560 << 10, 620 << 10, 700 << 10, 800 << 10} {
+		if i%2 == 1 && !everything() {
+			continue
+		}
 		t.Run(fmt.Sprintf("%dK", room>>10), func(t *testing.T) {
 			r := b.trialOn(t, func(dir string) { disk(t, dir, size) })
 			took := ballast(r, room)

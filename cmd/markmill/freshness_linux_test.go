@@ -141,7 +141,7 @@ func TestNotSeenByCaches(t *testing.T) {
 // scraps and outputs as one that does not.
 func TestReuseIsTheSame(t *testing.T) {
 	t.Parallel()
-	rounds := 6
+	rounds := 4
 	if os.Getenv("MARKMILL_ALL") != "" {
 		rounds = 60
 	}
