@@ -218,8 +218,8 @@ func (p peers) papermillOnce(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// jobsAtOnce is how many notebooks run at once: most of their time is the start of a kernel, which waits now and then.
-const jobsAtOnce = 4
+// jobsAtOnce is how many notebooks a test runs at once, beside other tests: most of their time is the start of a kernel.
+const jobsAtOnce = 2
 
 // atOnce calls do for 0 to n-1, a few at once.
 func atOnce(n int, do func(i int)) {

@@ -15,6 +15,7 @@ import (
 // TestPoolKills kills runs that take a worktree from the pool, write into it and give it back, at random moments. The
 // worktree of a killed run is never taken for clean: what the next run finds is always the same.
 func TestPoolKills(t *testing.T) {
+	t.Parallel()
 	program := builtProgram(t)
 	dir := t.TempDir()
 	repo, home := filepath.Join(dir, "repo"), filepath.Join(dir, "home")
@@ -69,7 +70,7 @@ func TestPoolKills(t *testing.T) {
 	if len(slots()) != 1 {
 		t.Skip("the file system here does not tell every change")
 	}
-	kills, reused := 6, 0
+	kills, reused := 2, 0
 	if os.Getenv("MARKMILL_ALL") != "" {
 		kills = 20
 	}

@@ -21,6 +21,7 @@ import (
 
 // TestRemoteWeb does with a server of HTTP what TestRemoteS3 does with one of S3.
 func TestRemoteWeb(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	files := map[string][]byte{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
