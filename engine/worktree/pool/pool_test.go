@@ -150,6 +150,9 @@ func TestSecond(t *testing.T) {
 	if p.Take("repo", "tree", "base", to) != nil {
 		t.Error("taken")
 	}
+	if list, err := p.List(); len(list) != 1 || list[0].Old || err != nil {
+		t.Errorf("a later run cannot take it: %v, %v", list, err)
+	}
 }
 
 // TestCompete: of many that want a tree at once, one gets it.
