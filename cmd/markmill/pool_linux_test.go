@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,8 +11,9 @@ import (
 	"time"
 )
 
-// TestPoolKills kills runs that take a worktree from the pool, write into it and give it back, at random moments. The
-// worktree of a killed run is never taken for clean: what the next run finds is always the same.
+// TestPoolKills kills runs that take a worktree from the pool, write into it and give it back: every second one at a random
+// moment, the others while the worktree goes back, which is when OUTPUT is in place. The worktree of a killed run is never
+// taken for clean: what the next run finds is always the same.
 func TestPoolKills(t *testing.T) {
 	t.Parallel()
 	program := builtProgram(t)
@@ -43,6 +43,13 @@ func TestPoolKills(t *testing.T) {
 	slots := func() []string {
 		list, _ := filepath.Glob(filepath.Join(home, "cache", "markmill", "pool", "*", "[0-9]*"))
 		return list
+	}
+	output := func() os.FileInfo {
+		info, err := os.Stat(filepath.Join(dir, "out.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
 	}
 	nextSecond := func() { time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) }
 	finds := func() string {
@@ -77,13 +84,20 @@ func TestPoolKills(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, uint64(kills)))
 	for i := range kills {
 		nextSecond()
-		cmd := run()
+		cmd, old := run(), output()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(r.Int64N(int64(whole))))
-		err := errors.Join(cmd.Process.Kill())
-		if werr := cmd.Wait(); werr == nil || err != nil {
+		wait := time.Duration(r.Int64N(int64(whole)))
+		if i%2 > 0 {
+			for deadline := time.Now().Add(time.Minute); os.SameFile(old, output()) && time.Now().Before(deadline); {
+				time.Sleep(100 * time.Microsecond)
+			}
+			wait = time.Duration(r.Int64N(int64(10 * time.Millisecond)))
+		}
+		time.Sleep(wait)
+		_ = cmd.Process.Kill() // it may have ended
+		if cmd.Wait() == nil {
 			t.Log("the run ended before it was killed")
 		}
 		nextSecond()
