@@ -165,8 +165,12 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	if err != nil {
 		return done, err
 	}
-	if _, own := r.eng.Config.Kernels[strings.TrimPrefix(s.Kernel.Name(), kernel.CommandPrefix)]; own {
+	name, remote := strings.CutPrefix(s.Kernel.Name(), kernel.RemotePrefix)
+	if _, own := r.eng.Config.Kernels[strings.TrimPrefix(name, kernel.CommandPrefix)]; own {
 		r.ws.tree.CountRead(ConfigFile) // it says what the kernel does
+	}
+	if remote {
+		r.ws.tree.LoseReads(fmt.Sprintf("step %s ran on a server, where nobody sees what it reads", s.ID))
 	}
 	info := session.Info()
 	digest, inside := r.programOf(info.Program)
