@@ -251,9 +251,12 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		return done, artifact(err)
 	}
 	done.Reason = outcomeWords(out)
-	if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
+	runLate := context.Cause(limit) == errRunTimeout
+	if timedOut && !runLate && !out.Died && s.Has(notebooks.TagInterrupt) { // as nbclient's interrupt_on_timeout
+		done.Status = runs.StepAllowed
+	} else if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
 		done.Reason = r.limitWords(limit)
-		r.verdict.late = r.verdict.late || context.Cause(limit) == errRunTimeout
+		r.verdict.late = r.verdict.late || runLate
 	}
 	if s.Has(notebooks.TagTest) {
 		if done.Tests, err = r.countTests(s.ID, dir, display, outs); err != nil {
