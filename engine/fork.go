@@ -132,6 +132,7 @@ func otherFront(was, now notebooks.Front) string {
 		{"sandbox", was.Sandbox == now.Sandbox}, {"network", was.Network == now.Network},
 		{"processes", was.Processes == now.Processes}, {"resources", was.Resources == now.Resources},
 		{"mode", was.Mode == now.Mode}, {"allow_errors", was.AllowErrors == now.AllowErrors},
+		{"interrupt_on_timeout", was.InterruptOnTimeout == now.InterruptOnTimeout},
 	} {
 		if !part.same {
 			return part.key + ": in the front matter has changed, and holds for every step"

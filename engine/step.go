@@ -169,8 +169,12 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	if err != nil {
 		return done, err
 	}
-	if _, own := r.eng.Config.Kernels[strings.TrimPrefix(s.Kernel.Name(), kernel.CommandPrefix)]; own {
+	name, remote := strings.CutPrefix(s.Kernel.Name(), kernel.RemotePrefix)
+	if _, own := r.eng.Config.Kernels[strings.TrimPrefix(name, kernel.CommandPrefix)]; own {
 		r.ws.tree.CountRead(ConfigFile) // it says what the kernel does
+	}
+	if remote {
+		r.ws.tree.LoseReads(fmt.Sprintf("step %s ran on a server, where nobody sees what it reads", s.ID))
 	}
 	info := session.Info()
 	digest, inside := r.programOf(info.Program)
@@ -251,9 +255,12 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		return done, artifact(err)
 	}
 	done.Reason = outcomeWords(out)
-	if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
+	runLate := context.Cause(limit) == errRunTimeout
+	if timedOut && !runLate && !out.Died && s.Has(notebooks.TagInterrupt) { // as nbclient's interrupt_on_timeout
+		done.Status = runs.StepAllowed
+	} else if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
 		done.Reason = r.limitWords(limit)
-		r.verdict.late = r.verdict.late || context.Cause(limit) == errRunTimeout
+		r.verdict.late = r.verdict.late || runLate
 	}
 	if s.Has(notebooks.TagTest) {
 		if done.Tests, err = r.countTests(s.ID, dir, display, outs); err != nil {

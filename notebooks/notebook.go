@@ -106,6 +106,7 @@ const (
 	TagSkip         = "skip"
 	TagRaises       = "raises-exception"
 	TagAllowFailure = "allow-failure"
+	TagInterrupt    = "interrupt-on-timeout"
 	TagNoChange     = "no-change"
 	TagVolatile     = "volatile"
 	TagCheck        = "check-output"
@@ -122,15 +123,17 @@ type Front struct {
 	Timeout     time.Duration // of each step, unless it says otherwise; 0 is none
 	RunTimeout  time.Duration // of the whole run; 0 is none
 	AllowErrors bool          // a step that fails lets the run go on, and does not fail it; tests and reviews do
-	Env         map[string]string
-	Copy        []string // ignored files that the worktree gets too
-	Strict      *bool    // shells: any failing command fails the step; nil is true
-	Sandbox     string   // "", "on", "off", "strict", "required"
-	Network     string   // "", "on", "off"
-	Processes   string   // how long what a step leaves running lives: "", "run", "step"
-	Resources   Resources
-	Secrets     []string
-	SecretsAt   []Place // of each of Secrets in the file; the zero value where that is not known
+	// InterruptOnTimeout lets the run go on behind a step that obeyed the interrupt at its time limit.
+	InterruptOnTimeout bool
+	Env                map[string]string
+	Copy               []string // ignored files that the worktree gets too
+	Strict             *bool    // shells: any failing command fails the step; nil is true
+	Sandbox            string   // "", "on", "off", "strict", "required"
+	Network            string   // "", "on", "off"
+	Processes          string   // how long what a step leaves running lives: "", "run", "step"
+	Resources          Resources
+	Secrets            []string
+	SecretsAt          []Place // of each of Secrets in the file; the zero value where that is not known
 
 	Allow, Forbid    []string
 	Protect          []string // files that judge the run: a change of one has the tests run again without it

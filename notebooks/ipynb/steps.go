@@ -82,6 +82,7 @@ func (nb *Notebook) execution(f *notebooks.Front) {
 	var said struct {
 		Timeout     float64 `json:"timeout"`
 		AllowErrors bool    `json:"allow_errors"`
+		Interrupt   bool    `json:"interrupt_on_timeout"`
 	}
 	if v := nb.Metadata.at("execution"); v.Raw == nil || codec.UnmarshalForeign(v.Raw, &said) != nil {
 		return
@@ -90,6 +91,7 @@ func (nb *Notebook) execution(f *notebooks.Front) {
 		f.Timeout = time.Duration(said.Timeout * float64(time.Second))
 	}
 	f.AllowErrors = f.AllowErrors || said.AllowErrors
+	f.InterruptOnTimeout = f.InterruptOnTimeout || said.Interrupt
 }
 
 // codeStart returns the offset at which a cell's code begins: in a list of lines, that of its first item.

@@ -30,6 +30,7 @@ var tagNames = map[string]string{
 	"hide_output":                   notebooks.TagHideOutput,
 	"remove_all_output":             notebooks.TagHideOutput,
 	"allow_failure":                 notebooks.TagAllowFailure,
+	"interrupt_on_timeout":          notebooks.TagInterrupt,
 	"injected_parameters":           notebooks.TagInjected,
 	"no_change":                     notebooks.TagNoChange,
 }
@@ -46,7 +47,7 @@ func TagsOf(tag string) []string {
 var ownTags = []string{
 	notebooks.TagParameters, notebooks.TagInjected, notebooks.TagTest, notebooks.TagReview, notebooks.TagSetup,
 	notebooks.TagFinally, notebooks.TagSkip, notebooks.TagRaises, notebooks.TagAllowFailure,
-	notebooks.TagNoChange, notebooks.TagVolatile, notebooks.TagCheck, notebooks.TagHideInput, notebooks.TagHideOutput,
+	notebooks.TagInterrupt, notebooks.TagNoChange, notebooks.TagVolatile, notebooks.TagCheck, notebooks.TagHideInput, notebooks.TagHideOutput,
 	"step",
 }
 
