@@ -12,6 +12,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/process"
 	"markmill/engine/worktree"
+	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -201,4 +202,25 @@ func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunI
 	if err != nil {
 		a.tell("markmill: old runs were not removed: %s\n", err)
 	}
+}
+
+// deliver writes the output notebook of a run with a complete record to its address, after its pictures. It delivers
+// the output of an interrupted run as well; a second signal ends it.
+func (a *app) deliver(result *engine.Result, to string) error {
+	client, file := a.remote(), askedFile(result.Run)
+	put := func(from, to string) error {
+		data, err := runs.At(result.Dir).ReadFile(from)
+		if err != nil {
+			return err
+		}
+		return client.Write(context.Background(), to, data)
+	}
+	if file == runs.OutputFile { // a Jupyter notebook contains its pictures
+		for _, asset := range render.Assets(result.Run) {
+			if err := put(asset.From, remote.Beside(to, asset.To)); err != nil {
+				return fmt.Errorf("%w; an OUTPUT that ends in .ipynb holds its pictures", err)
+			}
+		}
+	}
+	return put(file, to)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/engine/worktree"
+	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
 	"markmill/runs/index"
@@ -68,13 +69,7 @@ Exit codes: 0 listed, 1 the records cannot be read, 2 usage.`,
 	return c
 }
 
-func joinedStatuses() string {
-	words := make([]string, len(listStatuses))
-	for i, s := range listStatuses {
-		words[i] = string(s)
-	}
-	return strings.Join(words, ", ")
-}
+func joinedStatuses() string { return plain.Some(listStatuses, len(listStatuses)) }
 
 // filter reads the options.
 func (o *listOptions) filter(now time.Time) (f index.Filter, err error) {
