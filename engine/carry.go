@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +29,7 @@ const mostReusable = 20
 
 // reuseWord returns the reuse mode: that of the request, or else that of the notebook; "" is off.
 func (p *Plan) reuseWord() string {
-	word := p.request.Reuse
-	if word == "" {
-		word = p.notebook.Front.Reuse
-	}
+	word := cmp.Or(p.request.Reuse, p.notebook.Front.Reuse)
 	if word == ReuseOff {
 		return ""
 	}
