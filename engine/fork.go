@@ -43,7 +43,13 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 	if f.Asked != "" {
 		until = slices.IndexFunc(p.steps, func(s PlannedStep) bool { return s.ID == f.Asked })
 		if until < 0 {
-			return nil, i.noStep(p)
+			ids := make([]string, len(p.steps))
+			for n, s := range p.steps {
+				ids[n] = string(s.ID)
+			}
+			e := noStep("--at", string(p.request.At), ids)
+			e.File = p.request.Path
+			return nil, e
 		}
 	}
 	files, err := i.beginsWith(p)
@@ -202,18 +208,4 @@ func hasWord(text, name string) bool {
 		}
 		from = begin + 1
 	}
-}
-
-// noStep is the error of a fork at a step that the notebook does not have.
-func (i *InterruptedRun) noStep(p *Plan) error {
-	var ids []string
-	for _, s := range p.steps {
-		ids = append(ids, string(s.ID))
-	}
-	e := &notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path,
-		Msg: fmt.Sprintf("--at: no step has the id %q; steps: %s", p.request.At, strings.Join(ids, ", "))}
-	if near := notebooks.Suggest(string(p.request.At), ids); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	return e
 }

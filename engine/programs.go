@@ -14,7 +14,7 @@ import (
 )
 
 // programOf identifies the file of an interpreter, and says whether steps or the repository can replace it. A file that
-// cannot be read has no digest, and is the same as no other.
+// cannot be read has no digest, and equals no other.
 func (r *run) programOf(path string) (digest runs.Digest, inside bool) {
 	digest, _ = r.eng.digestOfProgram(path)
 	real, err := filepath.EvalSymlinks(path)
@@ -54,7 +54,7 @@ func programs(events []runs.Event) (list []notebooks.Program, err error) {
 }
 
 // digestOfProgram is the digest of a program's file. Interpreters are large and change seldom: the private cache keeps
-// the digest by what the file system says of the file.
+// the digest under the stat of the file.
 func (e *Engine) digestOfProgram(path string) (runs.Digest, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (e *Engine) digestOfProgram(path string) (runs.Digest, error) {
 	}
 	digest := sum.Digest()
 	if os.MkdirAll(filepath.Dir(kept), 0o700) == nil {
-		_ = os.WriteFile(kept, []byte(digest), 0o600) // it is digested again next time
+		_ = os.WriteFile(kept, []byte(digest), 0o600) // else it is computed again next time
 	}
 	return digest, nil
 }

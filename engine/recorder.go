@@ -29,7 +29,7 @@ type recorder struct {
 	events   []runs.Event
 	trace    *trace
 	traceErr error    // why the trace could not be written
-	loose    []string // folders of the record, slash-separated, with files that no event names; see unnamed
+	loose    []string // folders of the record, slash-separated, whose files unnamed lists
 }
 
 // create makes and locks the run directory. The caller calls release when the record is closed.
@@ -152,13 +152,13 @@ func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
 
 // unnamed writes the trace, and returns the digests of the files of the record that no event names.
 func (c *recorder) unnamed() ([]runs.SealedFile, error) {
-	c.traceErr = c.trace.write(c.record, c.id, c.eng.Version, c.clean) // told with the views, as theirs are
+	c.traceErr = c.trace.write(c.record, c.id, c.eng.Version, c.clean) // reported with the errors of the views
 	record, err := runs.Fold(c.events)
 	if err != nil {
 		return nil, err
 	}
 	files, err := c.record.Unnamed(record, func(name string) bool {
-		return name == runs.TraceFile || name == runs.PatchFile || // the patch of a run that broke off before its event
+		return name == runs.TraceFile || name == runs.PatchFile || // without its event if the run broke off
 			slices.ContainsFunc(c.loose, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
 	})
 	return files, artifact(err)
@@ -202,7 +202,7 @@ func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, to string) 
 	return n, sum.Digest(), err
 }
 
-// cleanFile reads a file once to find out what it is, and returns what may be kept of it.
+// cleanFile reads a file once to see whether it is text and holds a secret, and returns what may be recorded.
 func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string) (io.Reader, error) {
 	find, kind := c.plan.mask.Find(), &textTest{text: true}
 	if _, err := io.Copy(io.MultiWriter(find, kind), in); err != nil {

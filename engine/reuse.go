@@ -21,7 +21,7 @@ import (
 func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 	c := r.reuse
 	if c == nil || s.Index >= c.until || !whole(c.record[s.ID]) {
-		return r.step(ctx, s) // also one that was skipped: the same is decided again
+		return r.step(ctx, s) // a skipped step, too: the decision is made again
 	}
 	if c.again[s.ID] {
 		err := r.step(ctx, s)
@@ -84,7 +84,7 @@ func (r *run) reuseFiles(was *runs.StepRecord) error {
 			return err
 		}
 		switch {
-		// they are about the state and the verdict of that run
+		// these belong to that run only
 		case d.IsDir() && (rel == runs.ReplayDir || rel == runs.JudgedDir):
 			return filepath.SkipDir
 		case d.IsDir():
@@ -164,8 +164,8 @@ func (r *run) reuseEvents(s *PlannedStep, t runs.EventType) error {
 	return nil
 }
 
-// replay runs a reused step once more, for the state of its interpreter and for ignored files. Its results are known:
-// what it prints goes to a separate folder, and what it glues is only compared.
+// replay runs a reused step once more to rebuild the state of its interpreter and its ignored files. Its results are
+// already recorded: its output goes to a separate folder, and its scraps are only compared.
 func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) (*runs.ReplayedData, error) {
 	defer r.rec.trace.start("replay " + string(s.ID))()
 	data := &runs.ReplayedData{Index: s.Index, Kernel: s.Kernel.Name()}
@@ -178,7 +178,7 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 1; ; attempt++ { // as often as then, until it ends as it did then
+	for attempt := 1; ; attempt++ { // at most as often as before, until it ends the same way
 		session, err := r.sessions.of(ctx, s)
 		var e *notebooks.Error
 		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
@@ -228,9 +228,9 @@ func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepReco
 	data.Differs = append(data.Differs, fmt.Sprintf("status: %s, it was %s", data.Status, was.Finished.Status))
 	if ctx.Err() != nil {
 		if r.verdict.late = false; isLimit(ctx) {
-			r.cut(ctx) // no step of this run is there to say it
+			r.cut(ctx) // no step of this run records it
 		}
-		return // the run's own end says why
+		return // the run's end records the reason
 	}
 	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then",
 		data.Status, data.Exit, was.Finished.Status)
@@ -283,7 +283,7 @@ func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRec
 		}
 	}
 	held, err := r.ws.tree.Restore(ctx, patch, worktree.OID(was.Finished.Tree))
-	elsewhere := false // the run began with another tree
+	elsewhere := false // the run started from another tree
 	if errors.Is(err, worktree.ErrNotRestored) && r.plan.fork != nil {
 		unread, readErr := r.unread(ctx, was)
 		if readErr != nil {
@@ -327,7 +327,7 @@ func (r *run) reuseScraps(s *PlannedStep, was *runs.StepRecord) error {
 		r.scraps[scrap.Name] = scrap
 		line := scrap
 		line.Carried, line.Digest = nil, ""
-		if scrap.File != "" { // a step finds it where it would have been left
+		if scrap.File != "" { // steps look for it where the step would have left it
 			dir := r.ws.displayDir(s, was.Finished.Attempts)
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return artifact(err)
@@ -378,7 +378,7 @@ func (r *run) reusePatch(s *PlannedStep, change *worktree.Change) error {
 	return nil
 }
 
-// reuseEnd judges a reused step as when it ran, and records its end.
+// reuseEnd judges a reused step as if it had just run, and records its end.
 func (r *run) reuseEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Change) error {
 	events := r.reuse.events[s.ID]
 	mark, err := r.reuse.mark(events[len(events)-1])
@@ -388,11 +388,11 @@ func (r *run) reuseEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Ch
 	done := *was.Finished
 	judged := done
 	if judged.Reason == exitWords(s, judged.Exit) {
-		judged.Reason = "" // judge says it in the words that it had then
+		judged.Reason = "" // judge sets it again
 	}
 	if len(change.Files) > 0 && s.Has(notebooks.TagNoChange) && bad(judged.Status) && judged.Exit == 0 &&
 		judged.Error == nil {
-		judged.Status = runs.StepPassed // it failed for what it changed: judge finds that again
+		judged.Status = runs.StepPassed // it failed because of its changes, which judge detects again
 	}
 	r.judge(s, &judged, change)
 	if done.Tree != string(change.Tree) {

@@ -135,7 +135,7 @@ func (e *Engine) sweep(all string) {
 		if err != nil {
 			continue // alive
 		}
-		_ = disk.RemoveAll(dir) // a folder that resists is left for the next run; it harms nobody
+		_ = disk.RemoveAll(dir) // what cannot be removed is left for the next run
 		release()
 	}
 }

@@ -28,7 +28,7 @@ type workspace struct {
 	caches  *sandbox.Shared
 	mark    process.Mark
 	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
-	others  []runs.RunID // that went on when the run began
+	others  []runs.RunID    // that went on when the run began
 	before  worktree.Fingerprint
 	head    worktree.OID // of the source's checkout, with before
 	owned   []string     // see ownFolders; determined once, because every path of the checkout is compared

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// manyRuns is how many runs a store has before their names alone cost a run something.
+// manyRuns is the number of runs from which listing their names slows down a run.
 const manyRuns = 1000
 
 // PruneSometimes is Prune for the end of every run. If many runs are left it lists them again only after a
@@ -89,7 +89,7 @@ func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 	old := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) > age }
 	ids := p.ids
 	if len(ids) <= keep || !p.dry && !slices.ContainsFunc(ids, func(id RunID) bool { return old(p.start(id)) }) {
-		return nil // after every run: the names alone must say it
+		return nil // called after every run, so the names alone decide
 	}
 	slices.SortFunc(ids, func(a, b RunID) int { return p.start(b).Compare(p.start(a)) })
 	counted := 0
@@ -125,7 +125,7 @@ func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 	return nil
 }
 
-// pruning is a Prune that goes on.
+// pruning is the state of a Prune.
 type pruning struct {
 	store   Store
 	dry     bool // nothing is removed: Prunable
@@ -182,7 +182,7 @@ func (p *pruning) removeWithInner(around *Entry) error {
 		return err
 	}
 	p.gone = append(p.gone, around.ID)
-	const second = time.Second // of which names tell no part
+	const second = time.Second // names have no fractions of it
 	for _, id := range p.ids {
 		if at := p.start(id); at.Before(around.StartedAt.Add(-second)) ||
 			!around.FinishedAt.IsZero() && at.After(around.FinishedAt.Add(second)) {

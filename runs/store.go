@@ -175,7 +175,7 @@ func readEntry(id RunID, dir string) Entry {
 	entry.StartedAt, _ = startOf(id) // the zero time if the name is no RunID
 	first, last, err := record.ends()
 	if err == nil && last.Type != RunCompleted && !Alive(dir) {
-		first, last, err = record.ends() // it may have ended between the two
+		first, last, err = record.ends() // it may have ended in between
 		entry.Reason = "it was interrupted and is not completed"
 	}
 	if err != nil && record.beingMade(id) {
@@ -183,7 +183,7 @@ func readEntry(id RunID, dir string) Entry {
 		return entry
 	}
 	if err != nil {
-		first, last, err = record.ends() // its first event may have come between the two
+		first, last, err = record.ends() // its first event may have been written in between
 	}
 	var started RunStartedData
 	if err == nil {
@@ -261,10 +261,10 @@ func reasonOf(completed *CompletedData) string {
 	return words + ": " + causes[0].Message
 }
 
-// making is how long a run may take from making its folder to its first event: some thousand times what is usual.
+// making is how long a run may take from creating its folder to its first event: some thousand times the usual time.
 const making = 10 * time.Second
 
-// beingMade reports whether a record without an event is that of a run which has only begun.
+// beingMade reports whether a record without an event belongs to a run that has just started.
 func (r *Record) beingMade(id RunID) bool {
 	if journal, err := r.Stat(JournalFile); err == nil && journal.Size() > 0 {
 		return false

@@ -43,7 +43,7 @@ func (f *Files) view(edits map[string]object.TreeEntry, except []string) *View {
 	return v
 }
 
-// lead notes the folders above a path that has an edit.
+// lead records the folders above a path that has an edit.
 func (v *View) lead(p string) {
 	for p = strings.TrimSuffix(p, "/"); p != "."; p = path.Dir(p) {
 		dir := path.Dir(p)
