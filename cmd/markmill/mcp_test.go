@@ -204,7 +204,11 @@ func TestMCP(t *testing.T) {
 func TestMCPLimits(t *testing.T) {
 	root := mcpRepository(t)
 	outside := t.TempDir()
-	for name, to := range map[string]string{"away.md": filepath.Join(root, "task.md"), "folder": outside} {
+	wrong := filepath.Join(t.TempDir(), "wrong.md")
+	if err := os.WriteFile(wrong, []byte("```bash {#x timeout=secret}\n```\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"away.md": wrong, "folder": outside} {
 		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
 			t.Skip(err)
 		}
@@ -235,6 +239,9 @@ func TestMCPLimits(t *testing.T) {
 	} {
 		c.refused(tool, arguments)
 	}
+	if found := c.call("check", map[string]any{"paths": []string{"."}}); found["errors"] != 0.0 {
+		t.Errorf("check follows links: %v", found)
+	}
 	if got := c.call("show", map[string]any{"run": blocked["run_id"]}); got["status"] != "blocked" {
 		t.Errorf("%v", got["status"])
 	}
@@ -249,6 +256,18 @@ func TestMCPLimits(t *testing.T) {
 	}
 	if text = c.call("log", map[string]any{"run": big["run_id"], "step": "print", "from": 4}); !strings.HasPrefix(text["text"].(string), "3\n4\n") {
 		t.Errorf("from 4: %.20q", text["text"])
+	}
+
+	if err := os.WriteFile(filepath.Join(root, "markmill.yaml"), []byte("output: \"{name}.md\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.call("new_notebook", map[string]any{"notebook": "named.md", "content": "```yaml {#p .parameters}\nname: {type: string}\n" +
+		"```\n\n```bash {#x}\ntrue\n```\n"})
+	for _, name := range []string{"../up", "/tmp/up", "a/../../up"} {
+		why := c.refused("run", map[string]any{"notebook": "named.md", "parameters": map[string]any{"name": name}})
+		if !strings.Contains(why, "leads out of its folder") {
+			t.Error(why)
+		}
 	}
 }
 
@@ -283,6 +302,11 @@ func TestMCPCancel(t *testing.T) {
 	}
 	if !slices.Equal(got, []string{"interrupted", "interrupted"}) {
 		t.Errorf("the runs are %v", got)
+	}
+	for _, r := range first.call("list", nil)["runs"].([]any) { // the records are complete
+		if id := r.(map[string]any)["run_id"]; first.call("verify", map[string]any{"what": id})["ok"] != true {
+			t.Errorf("%v does not verify", id)
+		}
 	}
 }
 

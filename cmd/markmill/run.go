@@ -298,8 +298,10 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if o.req.Source, err = a.runnable(path, src, given); err != nil {
 		return err
 	}
+	settings := ""
 	if output == "" {
-		output = api.LikeSource(eng.Config.Output, isJupyter(path, src))
+		settings = api.LikeSource(eng.Config.Output, isJupyter(path, src))
+		output = settings
 	}
 	if o.sweep.asked() {
 		return a.sweepNotebook(ctx, path, output, o)
@@ -309,6 +311,11 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	}
 	if output, err = api.OutputPath(output, eng, o.req); err != nil {
 		return err
+	}
+	if settings != "" {
+		if err := api.Within(settings, output); err != nil {
+			return err
+		}
 	}
 	if err := o.checkTargets(output); err != nil { // the names in it stand for values now
 		return err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"markmill/notebooks/codec"
 )
 
 // tool is one line of the table.
@@ -134,7 +136,11 @@ var tools = []tool{
 			if len(in.Paths) == 0 {
 				return answer{}, fmt.Errorf("paths is empty; give a notebook, or . for all")
 			}
-			return s.ofPaths(ctx, in.Paths, "Check fewer notebooks at once.", "check", "--json")
+			found, err := s.ofPaths(ctx, in.Paths, "Check fewer notebooks at once.", "check", "--json")
+			if err == nil {
+				found.doc, err = s.withoutLinks(found.doc)
+			}
+			return found, err
 		}),
 	define("status", reads, "status", "List notebooks with the state of their outputs: current, outdated (with the reason), "+
 		"failed, blocked, partial, unknown, edited, damaged, missing.",
@@ -287,4 +293,34 @@ func (s *server) ofPaths(ctx context.Context, paths []string, more string, args 
 	}
 	doc, err := s.document(ctx, args...)
 	return answer{doc: doc, more: more}, err
+}
+
+// withoutLinks drops what check found in files behind symbolic links, which it follows in a folder.
+func (s *server) withoutLinks(doc []byte) ([]byte, error) {
+	var members map[string]codec.Raw
+	var findings []codec.Raw
+	if err := codec.Unmarshal(doc, &members); err != nil {
+		return nil, err
+	}
+	if err := codec.Unmarshal(members["findings"], &findings); err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	kept := []codec.Raw{}
+	for _, f := range findings {
+		var one struct {
+			File     string `json:"file"`
+			Severity string `json:"severity"`
+		}
+		if err := codec.Unmarshal(f, &one); err != nil {
+			return nil, err
+		}
+		if _, err := s.existing(one.File); err == nil {
+			kept = append(kept, f)
+			counts[one.Severity]++
+		}
+	}
+	members["findings"] = codec.RawOf(kept)
+	members["errors"], members["warnings"] = codec.RawOf(counts["error"]), codec.RawOf(counts["warning"])
+	return codec.Marshal(members)
 }
