@@ -286,45 +286,39 @@ func marksOf(list []*ComparedRun, cells []codec.Raw, kind string, better Better)
 	if kind == "run" || kind == "parameter" {
 		return marks
 	}
-	low, high := Lowest, Highest
+	sign, first, last := 1.0, Best, Worst // of the signed values, the least is the first
 	switch better {
-	case Lower:
-		low, high = Best, Worst
 	case Higher:
-		low, high = Worst, Best
+		sign = -1
+	case Unknown:
+		first, last = Lowest, Highest
 	}
-	least, most := math.Inf(1), math.Inf(-1)
-	counts := func(i int) (float64, bool) {
-		n := Number(cells[i])
-		return n, !math.IsNaN(n) && (kind != "time" || list[i].passed())
+	signed := func(i int) float64 { // not a number: it does not count
+		if kind == "time" && !list[i].passed() {
+			return math.NaN()
+		}
+		return sign * Number(cells[i])
 	}
+	leads := func(i int) bool { return first == Lowest || list[i].passed() }
+	lead, least, most := math.Inf(1), math.Inf(1), math.Inf(-1)
 	for i := range cells {
-		if n, ok := counts(i); ok {
-			least, most = min(least, n), max(most, n)
+		n := signed(i)
+		if math.IsNaN(n) {
+			continue
+		}
+		if least, most = min(least, n), max(most, n); leads(i) {
+			lead = min(lead, n)
 		}
 	}
 	if !(least < most) {
 		return marks
 	}
-	// The best of those that passed; the worst of all.
-	passedLeast, passedMost := math.Inf(1), math.Inf(-1)
 	for i := range cells {
-		if n, ok := counts(i); ok && list[i].passed() {
-			passedLeast, passedMost = min(passedLeast, n), max(passedMost, n)
-		}
-	}
-	for i := range cells {
-		n, ok := counts(i)
-		switch {
-		case !ok:
-		case low == Best && n == passedLeast && list[i].passed(), high == Best && n == passedMost && list[i].passed():
-			marks[i] = Best
-		case low == Best && n == most, high == Best && n == least:
-			marks[i] = Worst
-		case better == Unknown && n == least:
-			marks[i] = Lowest
-		case better == Unknown && n == most:
-			marks[i] = Highest
+		switch n := signed(i); {
+		case n == lead && leads(i):
+			marks[i] = first
+		case n == most:
+			marks[i] = last
 		}
 	}
 	return marks
