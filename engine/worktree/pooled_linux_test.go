@@ -185,8 +185,10 @@ func TestPooled(t *testing.T) {
 				gittest.Must(t, err)
 				f.Close()
 			}
+			slot := filepath.Join(slots[0], filepath.Base(tree.Dir()))
+			_ = os.WriteFile(filepath.Join(slot, "d1", "more"), nil, 0o666) // the folder may be gone
 			for range r.IntN(3) {
-				hostile(t, r, filepath.Join(slots[0], filepath.Base(tree.Dir())))
+				hostile(t, r, slot)
 			}
 		}
 		gittest.Must(t, unix.Munmap(memory))
