@@ -38,14 +38,23 @@ func (a *app) withIndex(c *cobra.Command, ask func(ctx context.Context, store ru
 	defer stop()
 	o := a.indexOptions()
 	x, err := index.Open(ctx, store, o)
-	if o.Progress != nil {
-		a.tell("\r\x1b[K")
-	}
-	if err != nil {
+	if err = a.indexRead(ctx, o, err); err != nil {
 		return err
 	}
 	defer x.Close()
-	return ask(ctx, store, x)
+	return a.indexRead(ctx, index.Options{}, ask(ctx, store, x))
+}
+
+// indexRead ends the line that shows how far reading is. What an interrupt cut is no error of the records.
+func (a *app) indexRead(ctx context.Context, o index.Options, err error) error {
+	if o.Progress != nil {
+		a.tell("\r\x1b[K")
+	}
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	a.tell("markmill: interrupted\n")
+	return exit(130)
 }
 
 // reindexed is what runs reindex --json prints.
@@ -63,7 +72,7 @@ func (a *app) runsReindex() *cobra.Command {
 read the index bring it up to date, and make a damaged one again by themselves. It is for a journal that was
 changed after its run, and for a machine that lost its power. The records are only read.
 
-Exit codes: 0 made, 1 it cannot be written, 2 usage.`,
+Exit codes: 0 made, 1 it cannot be written, 2 usage, 130 interrupted.`,
 		Example: "  markmill runs reindex\n  markmill runs reindex --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, _, err := a.here()
@@ -74,10 +83,7 @@ Exit codes: 0 made, 1 it cannot be written, 2 usage.`,
 			defer stop()
 			o, began := a.indexOptions(), time.Now()
 			count, err := index.Rebuild(ctx, store, o)
-			if o.Progress != nil {
-				a.tell("\r\x1b[K")
-			}
-			if err != nil {
+			if err = a.indexRead(ctx, o, err); err != nil {
 				return err
 			}
 			a.tell("indexed %s\n", plain.Counted(count, "run"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -182,5 +183,31 @@ d.close()`, b.store.IndexFile()).CombinedOutput()
 				b.listed(1, 2, 3, 7)
 			}
 		})
+	}
+}
+
+// An interrupt while the records are read is no error of theirs: one line, and 130.
+func TestIndexInterrupted(t *testing.T) {
+	b := newIndexBed(t)
+	t.Setenv("MARKMILL_DIR", b.store.Dir)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for _, args := range [][]string{{"reindex"}, {"list"}, {"stats"}, {"query", "SELECT * FROM runs"}} {
+		b.must(os.RemoveAll(b.store.IndexFile()))
+		said, err := os.CreateTemp(b.dir, "said")
+		b.must(err)
+		app := newApp()
+		app.stderr = said
+		root := app.root("")
+		root.SetArgs(append([]string{"runs"}, args...))
+		err = root.ExecuteContext(ctx)
+		text, readErr := os.ReadFile(said.Name())
+		b.must(errors.Join(readErr, said.Close()))
+		if err != exit(130) || string(text) != "markmill: interrupted\n" {
+			t.Errorf("%s: %v: %q", args, err, text)
+		}
+		if left, err := filepath.Glob(filepath.Join(b.store.Dir, runs.TempPrefix+"*")); len(left) > 0 || err != nil {
+			t.Errorf("%s: left %v, %v", args, left, err)
+		}
 	}
 }
