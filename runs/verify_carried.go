@@ -227,7 +227,7 @@ func differs(e Event, mark *CarriedData, was Event, from *ResumedData) string {
 		delete(now, name)
 		delete(then, name)
 	}
-	names := differing(then, now, sameJSON)
+	names := differing(then, now, codec.Same)
 	if len(names) == 0 {
 		return ""
 	}

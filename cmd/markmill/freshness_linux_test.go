@@ -85,6 +85,7 @@ func (p *proofs) status() string {
 
 // TestNotSeen: what docs/freshness.md says cannot be seen is not, so that its words are changed with the program.
 func TestNotSeen(t *testing.T) {
+	t.Parallel()
 	p := newProofs(t, map[string]string{"a": "1\n"})
 	p.write("n.md", "```bash {#s}\ntest -e sub/missing || stat -c %s a\n```\n")
 	p.commit()
@@ -111,6 +112,7 @@ func TestNotSeen(t *testing.T) {
 // the run, and a program compares times more coarsely than two runs are apart, as one that looks at whole seconds does
 // with two runs that begin in the same one.
 func TestNotSeenByCaches(t *testing.T) {
+	t.Parallel()
 	cache := t.TempDir()
 	const code = "touch built # as another process would\n" +
 		"[ built -nt $MARKMILL_WORKTREE/a ] || cp $MARKMILL_WORKTREE/a built\n" +
@@ -138,7 +140,8 @@ func TestNotSeenByCaches(t *testing.T) {
 // TestReuseIsTheSame edits a notebook, its code and its data at random: a run that carries steps leaves the same tree,
 // scraps and outputs as one that does not.
 func TestReuseIsTheSame(t *testing.T) {
-	rounds := 6
+	t.Parallel()
+	rounds := 4
 	if os.Getenv("MARKMILL_ALL") != "" {
 		rounds = 60
 	}
@@ -237,6 +240,7 @@ func TestReuseOfWhatIsSeenOtherwise(t *testing.T) {
 // TestReuseMakesNoChain: where one step changes again and again, the others are carried from the run in which they ran,
 // even if that is none of the last ones. The record of a fork of a fork of a fork would have the journals of all.
 func TestReuseMakesNoChain(t *testing.T) {
+	t.Parallel()
 	p := newProofs(t, map[string]string{"a": "1\n"})
 	const forks = 22 // the last twenty runs are looked at
 	for i := range 1 + forks {
@@ -251,6 +255,7 @@ func TestReuseMakesNoChain(t *testing.T) {
 // TestReuseOfOtherValues: a parameter that was given before, and is not now, is no mistake. The newest run says why
 // nothing is carried.
 func TestReuseOfOtherValues(t *testing.T) {
+	t.Parallel()
 	p := newProofs(t, map[string]string{"n.md": "```yaml {.parameters}\nn: 2\n```\n\n```bash {#one}\necho $n\n```\n"})
 	for _, run := range [][2]string{
 		{"-p n=3", "no earlier run of the notebook passed"},

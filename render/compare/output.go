@@ -1,11 +1,14 @@
 package compare
 
 import (
+	"bytes"
+	"fmt"
 	"html"
 	"slices"
 	"strings"
 
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/linediff"
 	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/render/result"
@@ -138,4 +141,15 @@ func Pair(was, now Output) []Pairing {
 		}
 	}
 	return out
+}
+
+// Unified returns the unified diff of two texts, "" if they are equal.
+func Unified(from, to string, a, b []string) string {
+	var out bytes.Buffer
+	gone, come := linediff.Lines(a, b)
+	linediff.Unified(&out, a, b, gone, come, func(line string) { out.WriteString(line + "\n") })
+	if out.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("--- %s\n+++ %s\n%s", from, to, out.String())
 }

@@ -58,6 +58,9 @@ func Words(s *notebooks.ManifestStep) (words []string) {
 		switch {
 		case status == runs.StepAllowed && slices.Contains(s.Tags, notebooks.TagAllowFailure):
 			exit += ", allowed"
+		case status == runs.StepAllowed && slices.Contains(s.Tags, notebooks.TagInterrupt) &&
+			!slices.Contains(s.Tags, notebooks.TagRaises):
+			exit = "interrupted at its time limit, allowed"
 		case s.Tolerated():
 			exit += ", as expected"
 		case s.EndedBy != "":

@@ -93,7 +93,7 @@ func (j *judged) reasons(ctx context.Context, src *worktree.Source) ([]fresh.Rea
 	for p := range j.dirty {
 		list = append(list, p)
 	}
-	files, err := src.FilesOnDisk(list)
+	files, err := src.FilesOnDisk(head, list)
 	if err != nil {
 		return nil, err
 	}
