@@ -1,6 +1,7 @@
 package worktree_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -80,6 +81,7 @@ func TestReads(t *testing.T) {
 		"cat other/link":      "lib/x other/link",
 		"readlink other/link": "other/link",
 		"ln a /tmp/$$ && cat /tmp/$$; rm /tmp/$$": "a",
+		"ln a /tmp/$$ && rm /tmp/$$":              "a", // by its other name it may be read without a trace
 		"ln a new && cat new":                     "a",
 		"ln -s lib l && cat l/sub/z":              "lib/sub/z",
 		"mv lib lib2 && cat lib2/y":               "lib/sub/z lib/x lib/y",
@@ -159,11 +161,17 @@ func TestReadsOfCarriedSteps(t *testing.T) {
 		carried            worktree.Reads
 	}{
 		{"one", "cat a b", ".hidden/ lib/x", worktree.Reads{{Path: "lib/x", Blob: "1"}, {Path: ".hidden", Names: "1"}}},
-		{"two", "cat lib/y", "", worktree.Reads{}},
+		{"two", "true", "", worktree.Reads{}}, // and lib/y, without a trace in its access time
 		{"three", "cat a lib/sub/z; ls . >/dev/null", "./ a b lib/sub/z lib/y", nil},
 		{"four", "cat .git/HEAD", "./**", nil},
 	} {
 		shell(t, tree, step.script)
+		if step.name == "two" {
+			fd, err := unix.Open(filepath.Join(tree.Dir(), "lib/y"), unix.O_RDONLY|unix.O_NOATIME, 0)
+			gittest.Must(t, err)
+			_, err = unix.Read(fd, make([]byte, 10))
+			gittest.Must(t, errors.Join(err, unix.Close(fd)))
+		}
 		if step.carried != nil {
 			tree.CarryReads(step.carried)
 		}

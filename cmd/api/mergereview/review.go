@@ -19,6 +19,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/params"
+	"markmill/render/plain"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -175,7 +176,7 @@ func (r *reviewing) conflicts() {
 // notebook says what the merge does to a notebook.
 func (r *reviewing) notebook(ctx context.Context, name string, known []stored) (*Notebook, error) {
 	n := &Notebook{Notebook: name}
-	reasons := map[*Side]map[int]string{}
+	reasons := map[*Side][][]string{}
 	var err error
 	for _, at := range []struct {
 		side   *Side
@@ -187,11 +188,9 @@ func (r *reviewing) notebook(ctx context.Context, name string, known []stored) (
 	}
 	if n.Merged.State == Outdated && !same(reasons[&n.Merged], reasons[&n.Base]) &&
 		!same(reasons[&n.Merged], reasons[&n.Head]) {
-		for i := range known {
-			if words := reasons[&n.Merged][i]; words != "" && !slices.Contains(n.Touched, words) {
-				n.Touched = append(n.Touched, words)
-			}
-		}
+		n.Touched = slices.Concat(reasons[&n.Merged]...)
+		slices.Sort(n.Touched)
+		n.Touched = slices.Compact(n.Touched)
 		if n.Merged, err = r.run(ctx, name, known[0], Revision{"the merge", string(r.merged.commit)}); err != nil {
 			return nil, err
 		}
@@ -214,30 +213,27 @@ func (r *reviewing) notebook(ctx context.Context, name string, known []stored) (
 }
 
 // same reports whether the merged tree is, to what is stored of a notebook, like that of a side.
-func same(merged, side map[int]string) bool {
-	return slices.Equal(values(merged), values(side))
-}
+func same(merged, side [][]string) bool { return slices.EqualFunc(merged, side, slices.Equal) }
 
 // side judges what is stored of a notebook in a tree. The reasons are why each of it does not hold there.
-func (r *reviewing) side(name string, known []stored, t tree) (Side, map[int]string, error) {
-	reasons := map[int]string{}
+func (r *reviewing) side(name string, known []stored, t tree) (_ Side, reasons [][]string, err error) {
 	source, err := t.source(name)
 	if err != nil || source == nil {
-		return Side{State: Missing}, reasons, err
+		return Side{State: Missing}, nil, err
 	}
 	side := Side{State: Missing}
-	for i, k := range known {
+	for _, k := range known {
 		words, err := k.outdated(name, source, t)
 		if err != nil {
 			return side, nil, err
 		}
-		if reasons[i] = words; words == "" && side.State != Green {
+		if reasons = append(reasons, words); words == nil && side.State != Green {
 			side = Side{State: Green, Run: k.dir}
 			if !k.passed {
 				side.State, side.Words = Red, k.cause
 			}
-		} else if words != "" && side.State == Missing {
-			side = Side{State: Outdated, Words: words}
+		} else if words != nil && side.State == Missing {
+			side = Side{State: Outdated, Words: plain.Some(words, notebooks.MaxInputs)}
 		}
 	}
 	return side, reasons, nil

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"maps"
 	"path"
-	"slices"
 
 	"markmill/cmd/api/files"
 	"markmill/cmd/api/retest"
@@ -110,20 +108,23 @@ func (r *reviewing) records(known map[string][]stored) error {
 	return nil
 }
 
-// outdated says why the result does not hold in a tree; "" if it does.
-func (s *stored) outdated(name string, source []byte, t tree) (string, error) {
+// outdated says why the result does not hold in a tree; nil if it does.
+func (s *stored) outdated(name string, source []byte, t tree) (words []string, err error) {
 	if !retest.IsOf(s.manifest, name, source) {
-		return "the notebook itself", nil
+		return []string{"the notebook itself"}, nil
 	}
 	judged, err := fresh.Judge(s.manifest, t.inputs)
-	if err != nil || judged.Current() {
-		return "", err
+	if err != nil {
+		return nil, err
 	}
 	if judged.Unknown != "" { // everything counts as read
 		id, _, err := t.inputs.Folder(".")
-		return judged.Unknown + " (tree " + id + ")", err
+		return []string{judged.Unknown + " (tree " + id + ")"}, err
 	}
-	return judged.Words(notebooks.MaxInputs), nil
+	for _, r := range judged.Reasons {
+		words = append(words, r.String())
+	}
+	return words, nil
 }
 
 // given are the values of the stored run, and what the caller gives.
@@ -161,12 +162,4 @@ func (t tree) source(name string) ([]byte, error) {
 		err = nil
 	}
 	return source, err
-}
-
-// values are the values of a map, in the order of its keys.
-func values(m map[int]string) (list []string) {
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, m[k])
-	}
-	return list
 }
