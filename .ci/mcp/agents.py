@@ -45,7 +45,8 @@ class Model(BaseHTTPRequestHandler):
         seen[:] = [json.dumps(b.get("content", b.get("output"))) for b in results]
         turns = script["turns"] if script["after"] in json.dumps(body) else []
         name, arguments = turns[len(results)] if len(results) < len(turns) else (None, None)
-        tool = next((t for t in tools(body) if name and t[1].endswith("__" + name) or t == ("mcp__markmill", name)), None)
+        named = [t for t in tools(body) if name and t[1].endswith("__" + name) or t == ("mcp__markmill", name)]
+        tool = named[0] if named else None
         if name and not tool:
             name = None  # a request without the tools, such as one for a title
         self.reply(anthropic(tool, arguments, len(results)) if messages else openai(tool, arguments, len(results)))
@@ -91,12 +92,14 @@ def anthropic(tool, arguments, n):
     yield sse({"type": "content_block_start", "index": 0, "content_block": block})
     yield sse({"type": "content_block_delta", "index": 0, "delta": delta})
     yield sse({"type": "content_block_stop", "index": 0})
-    yield sse({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 1}})
+    ended = {"stop_reason": stop, "stop_sequence": None}
+    yield sse({"type": "message_delta", "delta": ended, "usage": {"output_tokens": 1}})
     yield sse({"type": "message_stop"})
 
 
 def openai(tool, arguments, n):
-    item = {"type": "message", "role": "assistant", "id": f"msg_{n}", "content": [{"type": "output_text", "text": "Done."}]}
+    said = [{"type": "output_text", "text": "Done."}]
+    item = {"type": "message", "role": "assistant", "id": f"msg_{n}", "content": said}
     if tool:
         item = {"type": "function_call", "call_id": f"call_{n}", "name": tool[1], "arguments": json.dumps(arguments)}
         item |= {"namespace": tool[0]} if tool[0] else {}
@@ -108,9 +111,13 @@ def openai(tool, arguments, n):
 
 def claude(program, markmill, root, home, url):
     config = {"mcpServers": {"markmill": {"command": markmill, "args": ["mcp", "--repo", root]}}}
-    words = [program, "-p", "--mcp-config", json.dumps(config), "--strict-mcp-config", "--allowedTools", "mcp__markmill"]
+    words = [program, "-p", "--strict-mcp-config", "--mcp-config", json.dumps(config)]
+    words += ["--allowedTools", "mcp__markmill"]
     env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "none", "CLAUDE_CONFIG_DIR": home}
-    return words, env | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ENABLE_TOOL_SEARCH": "false"}
+    env |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ENABLE_TOOL_SEARCH": "false"}
+    # The first request waits for the server, however busy the machine is.
+    env |= {"MCP_TIMEOUT": "120000", "MCP_CONNECT_TIMEOUT_MS": "120000", "MCP_CONNECTION_NONBLOCKING": "0"}
+    return words, env
 
 
 def codex(program, markmill, root, home, url):
@@ -119,7 +126,7 @@ def codex(program, markmill, root, home, url):
             'model = "scripted"\nmodel_provider = "scripted"\n'
             f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{url}/v1"\nwire_api = "responses"\n'
             f'[mcp_servers.markmill]\ncommand = "{markmill}"\nargs = ["mcp", "--repo", "{root}"]\n'
-            'default_tools_approval_mode = "approve"\n'
+            'default_tools_approval_mode = "approve"\nstartup_timeout_sec = 120\n'
         )
     words = [program, "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "-C", root, "-"]
     return words, {"CODEX_HOME": home}

@@ -27,13 +27,15 @@ echo looking && grep -x 42 src/answer
   "gated.md": "---\napproval: required\n---\n# Gated\n\n```bash {#go}\necho never\n```\n",
 };
 for (const [name, text] of Object.entries(notebooks)) writeFileSync(join(root, name), text);
-const git = (...words) => execFileSync("git", ["-C", root, "-c", "user.name=t", "-c", "user.email=t@example.com", ...words]);
+const user = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+const git = (...words) => execFileSync("git", ["-C", root, ...user, ...words]);
 git("init", "-q");
 git("add", "-A");
 git("commit", "-q", "-m", "begin");
 
 const client = new Client({ name: "peer", version: "1" });
-await client.connect(new StdioClientTransport({ command: program, args: ["mcp", "--repo", root], env: { ...process.env } }));
+const server = { command: program, args: ["mcp", "--repo", root], env: { ...process.env } };
+await client.connect(new StdioClientTransport(server));
 const { tools } = await client.listTools(); // with it the client holds results to the schemas of the tools
 const call = async (name, args = {}, options) => {
   const result = await client.callTool({ name, arguments: args }, undefined, options);
@@ -44,7 +46,8 @@ const call = async (name, args = {}, options) => {
 
 // It runs a notebook with progress, reads why it failed, fixes the step, runs again, shows the change.
 const said = [];
-const failed = await call("run", { notebook: "task.md", output: "task.out.md" }, { onprogress: (p) => said.push(p.message) });
+const task = { notebook: "task.md", output: "task.out.md" };
+const failed = await call("run", task, { onprogress: (p) => said.push(p.message) });
 assert.equal(failed.status, "fail");
 assert.deepEqual([failed.cause.step, failed.cause.line, failed.cause.tail], ["verify", 10, "looking"]);
 assert.deepEqual(said.slice(0, 2), ["step 1 of 2: change", "step 2 of 2: verify"]);
@@ -56,7 +59,8 @@ assert.equal(passed.status, "pass");
 assert.match((await call("changes", { run: passed.run_id })).text, /^\+42$/m);
 assert.equal((await call("log", { step: "verify" })).text, "looking\n42\n");
 for (const [name, args] of [
-  ["check", { paths: ["."] }], ["status"], ["gate"], ["show", { run: passed.run_id }], ["show_output", { notebook: "task.out.md" }],
+  ["check", { paths: ["."] }], ["status"], ["gate"], ["show", { run: passed.run_id }],
+  ["show_output", { notebook: "task.out.md" }],
   ["diff", { a: failed.run_id, b: passed.run_id }], ["verify", { what: "task.out.md" }], ["scraps"], ["list"],
   ["query", { sql: "SELECT run_id, status FROM runs" }], ["new_notebook", { notebook: "more/new.md" }],
 ]) await call(name, args);

@@ -49,8 +49,8 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repos
 				server += ".exe"
 			}
 			if _, err := os.Stat(server); err != nil {
-				return usagef("the server is the program %s, which is not there; it comes with each package of Markmill, and in "+
-					"its source go build -o %s ./cmd/%s makes it", server, filepath.Dir(self), mcpProgram)
+				return usagef("the server is the program %s, which is not there; it comes with each package of Markmill, and "+
+					"in its source go build -o %s ./cmd/%s makes it", server, filepath.Dir(self), mcpProgram)
 			}
 			return become(server, mcpProgram, "-program="+self, "-is="+version().Version, "-root="+root)
 		},

@@ -20,7 +20,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-const mcpNotebook = "---\nallow: [\"src/**\"]\n---\n# Task\n\n```bash {#change}\nmkdir -p src && echo 41 > src/answer\n```\n\n" +
+const mcpNotebook = "---\nallow: [\"src/**\"]\n---\n# Task\n\n" +
+	"```bash {#change}\nmkdir -p src && echo 41 > src/answer\n```\n\n" +
 	"```bash {#verify .test}\necho looking && grep -x 42 src/answer\n```\n"
 
 // mcpRepository is a repository with notebooks.
@@ -146,7 +147,8 @@ func TestMCP(t *testing.T) {
 		}
 	}
 	was := "mkdir -p src && echo 41 > src/answer\n"
-	if why := c.refused("edit_step", map[string]any{"notebook": "task.md", "step": "change", "code": "x", "was": "y"}); !strings.Contains(why, "another") {
+	why := c.refused("edit_step", map[string]any{"notebook": "task.md", "step": "change", "code": "x", "was": "y"})
+	if !strings.Contains(why, "another") {
 		t.Error(why)
 	}
 	edited := c.call("edit_step", map[string]any{"notebook": "task.md", "step": "change", "was": was,
@@ -223,12 +225,13 @@ func TestMCPLimits(t *testing.T) {
 			t.Errorf("%s: %v", tool, mcpWords(result))
 		}
 	}
-	for _, path := range []string{"", "-", "../x.md", "/etc/passwd", ".git/config", "a/.GIT/x.md", ".markmill/x.md", "away.md",
-		"folder/x.md", "https://example.com/x.md", "task.md\x00", "{x}.md", "*.md"} {
+	for _, path := range []string{"", "-", "../x.md", "/etc/passwd", ".git/config", "a/.GIT/x.md", ".markmill/x.md",
+		"away.md", "folder/x.md", "https://example.com/x.md", "task.md\x00", "{x}.md", "*.md"} {
 		c.refused("inspect", map[string]any{"notebook": path})
 		c.refused("new_notebook", map[string]any{"notebook": path, "content": "x"})
 	}
-	for _, output := range []string{"gated.md", "../o.md", "folder/o.md", "markmill.yaml", ".git/hooks/post-commit", "o.html"} {
+	for _, output := range []string{"gated.md", "../o.md", "folder/o.md", "markmill.yaml", ".git/hooks/post-commit",
+		"o.html"} {
 		c.refused("run", map[string]any{"notebook": "task.md", "output": output})
 	}
 	for tool, arguments := range map[string]map[string]any{
@@ -251,18 +254,20 @@ func TestMCPLimits(t *testing.T) {
 
 	big := c.call("run", map[string]any{"notebook": "big.md"})
 	text := c.call("log", map[string]any{"step": "print"})
-	if got := text["text"].(string); !strings.HasSuffix(got, "\n20000\nred\n") || len(got) > 16<<10 || text["more"] == "" {
+	got := text["text"].(string)
+	if !strings.HasSuffix(got, "\n20000\nred\n") || len(got) > 16<<10 || text["more"] == "" {
 		t.Errorf("%d bytes of %v, %v: …%q", len(got), text["bytes"], text["more"], got[max(0, len(got)-20):])
 	}
-	if text = c.call("log", map[string]any{"run": big["run_id"], "step": "print", "from": 4}); !strings.HasPrefix(text["text"].(string), "3\n4\n") {
+	text = c.call("log", map[string]any{"run": big["run_id"], "step": "print", "from": 4})
+	if !strings.HasPrefix(text["text"].(string), "3\n4\n") {
 		t.Errorf("from 4: %.20q", text["text"])
 	}
 
 	if err := os.WriteFile(filepath.Join(root, "markmill.yaml"), []byte("output: \"{name}.md\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c.call("new_notebook", map[string]any{"notebook": "named.md", "content": "```yaml {#p .parameters}\nname: {type: string}\n" +
-		"```\n\n```bash {#x}\ntrue\n```\n"})
+	c.call("new_notebook", map[string]any{"notebook": "named.md",
+		"content": "```yaml {#p .parameters}\nname: {type: string}\n```\n\n```bash {#x}\ntrue\n```\n"})
 	for _, name := range []string{"../up", "/tmp/up", "a/../../up"} {
 		why := c.refused("run", map[string]any{"notebook": "named.md", "parameters": map[string]any{"name": name}})
 		if !strings.Contains(why, "leads out of its folder") {
@@ -310,8 +315,8 @@ func TestMCPCancel(t *testing.T) {
 	}
 }
 
-// Lines that are no messages are answered as JSON-RPC 2.0 (5.1) says, and the session goes on. The server is the program
-// that markmill mcp becomes; a signal ends it.
+// Lines that are no messages are answered as JSON-RPC 2.0 (5.1) says, and the session goes on. The server is the
+// program that markmill mcp becomes; a signal ends it.
 func TestMCPProgram(t *testing.T) {
 	root := mcpRepository(t)
 	program := builtProgram(t)
@@ -373,7 +378,8 @@ func TestMCPProgram(t *testing.T) {
 		t.Skip(err)
 	}
 	said, err := exec.Command(alone, "mcp").CombinedOutput()
-	if want := fmt.Sprintf("go build -o %s ./cmd/markmill-mcp", filepath.Dir(alone)); err == nil || !strings.Contains(string(said), want) {
+	want := fmt.Sprintf("go build -o %s ./cmd/markmill-mcp", filepath.Dir(alone))
+	if err == nil || !strings.Contains(string(said), want) {
 		t.Errorf("%v: %s", err, said)
 	}
 }

@@ -74,12 +74,13 @@ func bounded(doc []byte, more string, omitted []string) (codec.Raw, error) {
 			}
 		}
 		members["untrusted"] = codec.RawOf(untrusted)
-		members["shortened"] = codec.RawOf(strings.TrimSpace(fmt.Sprintf("Texts of more than %d bytes and lists of more than "+
-			"%d items are shortened, so that this has at most %d bytes. %s", cut.texts, cut.items, maxAnswer, more)))
+		members["shortened"] = codec.RawOf(strings.TrimSpace(fmt.Sprintf("Texts of more than %d bytes and lists of more "+
+			"than %d items are shortened, so that this has at most %d bytes. %s", cut.texts, cut.items, maxAnswer, more)))
 		b, err = ordered(members)
 	}
 	if err == nil && len(b) > maxAnswer {
-		err = fmt.Errorf("the answer has %d bytes also when shortened, and at most %d are given; ask for less", len(b), maxAnswer)
+		err = fmt.Errorf("the answer has %d bytes also when shortened, and at most %d are given; ask for less", len(b),
+			maxAnswer)
 	}
 	return b, err
 }

@@ -188,7 +188,8 @@ func editedFence(nb *notebooks.Notebook, step *notebooks.Step, code string) ([]b
 	begin := nb.LineStart(step.CodeLine) - step.Fence.Start
 	end := strings.LastIndex(strings.TrimRight(fence, "\r\n"), "\n") + 1
 	if len(mark) < 3 || begin < len(open) || end < begin || !strings.Contains(fence[end:], mark) {
-		return nil, fmt.Errorf("the fence of step %s has no end, or is spelled in an unusual way; edit the file itself", step.ID)
+		return nil, fmt.Errorf("the fence of step %s has no end, or is spelled in an unusual way; edit the file itself",
+			step.ID)
 	}
 	var b strings.Builder
 	longest := len(mark) - 1

@@ -26,7 +26,8 @@ const maxResource = 1 << 20
 
 func (s *server) addResources(to *mcp.Server) {
 	to.AddResourceTemplate(&mcp.ResourceTemplate{Name: "record", URITemplate: runURI + "{run}/{+file}",
-		Description: "a file of the record of a run: report.json, output.md, events.jsonl, patch.diff, steps/…"}, s.readRecord)
+		Description: "a file of the record of a run: report.json, output.md, events.jsonl, patch.diff, steps/…"},
+		s.readRecord)
 	to.AddResourceTemplate(&mcp.ResourceTemplate{Name: "notebook", URITemplate: notebookURI + "{+path}",
 		Description: "a notebook or an output notebook below the root of the server"}, s.readNotebook)
 	to.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

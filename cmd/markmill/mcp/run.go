@@ -54,8 +54,8 @@ func (s *server) runNotebook(ctx context.Context, req *mcp.CallToolRequest, in s
 	return s.shown(ctx, string(p.run))
 }
 
-// commandLine is the command line of a run. What it does not offer cannot be asked for: --branch, --in-place, --copy, --cwd,
-// --kernel, --allow-errors and limits of time.
+// commandLine is the command line of a run. What it does not offer cannot be asked for: --branch, --in-place, --copy,
+// --cwd, --kernel, --allow-errors and limits of time.
 func (s *server) commandLine(in startArgs) ([]string, error) {
 	args := []string{"run", "--events=-", "--no-progress-bar", "--log-level=ERROR"}
 	path, err := s.existing(in.Notebook)

@@ -108,7 +108,7 @@ type (
 	}
 	listArgs struct {
 		Limit    int      `json:"limit,omitempty" jsonschema:"at most so many (default 20)"`
-		Status   []string `json:"status,omitempty" jsonschema:"pass, fail, blocked, partial, interrupted, running or damaged"`
+		Status   []string `json:"status,omitempty" jsonschema:"pass, fail, blocked, partial, interrupted or running"`
 		Notebook string   `json:"notebook,omitempty" jsonschema:"only runs of this notebook"`
 	}
 	queryArgs struct {
@@ -142,8 +142,8 @@ var tools = []tool{
 			}
 			return found, err
 		}),
-	define("status", reads, "status", "List notebooks with the state of their outputs: current, outdated (with the reason), "+
-		"failed, blocked, partial, unknown, edited, damaged, missing.",
+	define("status", reads, "status", "List notebooks with the state of their outputs: current, outdated (with the "+
+		"reason), failed, blocked, partial, unknown, edited, damaged, missing.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in pathsArgs) (answer, error) {
 			args := []string{"status", "--json"}
 			if in.At != "" {
@@ -155,8 +155,8 @@ var tools = []tool{
 			}
 			return s.ofPaths(ctx, in.Paths, "Name a folder in paths.", args...)
 		}),
-	define("gate", reads, "gate", "Say whether every output is current, passed and has the proof that the settings ask for; "+
-		"if not, why, and the command that fixes each. Call it before you say that you are done.",
+	define("gate", reads, "gate", "Say whether every output is current, passed and has the proof that the settings ask "+
+		"for; if not, why, and the command that fixes each. Call it before you say that you are done.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in gateArgs) (answer, error) {
 			args := []string{"gate", "--json"}
 			if in.Revision != "" {
@@ -169,10 +169,10 @@ var tools = []tool{
 			doc, err := s.document(ctx, args...)
 			return answer{doc: doc}, err
 		}),
-	define("run", starts, "run", "Run a notebook in a Git worktree of its own; the checkout stays as it is, but for the output "+
-		"notebook. Returns the verdict, and for a run that did not pass its cause: step, line, command, error, end of what "+
-		"was printed, fix. Uncommitted changes of other files count with dirty=include. A run that is blocked waits for a "+
-		"person.", (*server).runNotebook),
+	define("run", starts, "run", "Run a notebook in a Git worktree of its own; the checkout stays as it is, but for the "+
+		"output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, command, error, end "+
+		"of what was printed, fix. Uncommitted changes of other files count with dirty=include. A run that is blocked "+
+		"waits for a person.", (*server).runNotebook),
 	define("show", reads, "run", "Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
 			run, err := s.run(in.Run)
@@ -209,7 +209,7 @@ var tools = []tool{
 			}
 			return s.text(ctx, in.Run, in.Step, in.From, "--patch")
 		}),
-	define("diff", reads, "diff", "Compare two notebooks or runs: status, tests, parameters, steps, scraps, changes, outputs.",
+	define("diff", reads, "diff", "Compare two notebooks or runs: status, tests, parameters, steps, scraps, changes.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in diffArgs) (answer, error) {
 			a, err := s.compared(in.A)
 			if err != nil {
@@ -269,16 +269,16 @@ var tools = []tool{
 			doc, err := s.document(ctx, args...)
 			return answer{doc: doc, more: "Give a smaller limit."}, err
 		}),
-	define("query", reads, "runs-query", "Ask the index of the runs in SQL, read-only. Views: runs, steps, parameters, scraps, "+
-		"tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their columns.",
+	define("query", reads, "runs-query", "Ask the index of the runs in SQL, read-only. Views: runs, steps, parameters, "+
+		"scraps, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their columns.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
 			doc, err := s.document(ctx, "runs", "query", "--json", "--", in.SQL)
 			return answer{doc: doc, more: "Choose fewer columns or rows."}, err
 		}),
-	define("new_notebook", writes, "mcp-notebook", "Write a notebook that is not there yet: with the given content, or from a "+
-		"template. Returns the mistakes that check finds in it.", (*server).create),
-	define("edit_step", writes, "mcp-notebook", "Replace the code of one step of a notebook (Markdown or Jupyter); everything "+
-		"else stays. Returns the mistakes that check finds in it.", (*server).edit),
+	define("new_notebook", writes, "mcp-notebook", "Write a notebook that is not there yet: with the given content, or "+
+		"from a template. Returns the mistakes that check finds in it.", (*server).create),
+	define("edit_step", writes, "mcp-notebook", "Replace the code of one step of a notebook (Markdown or Jupyter); "+
+		"everything else stays. Returns the mistakes that check finds in it.", (*server).edit),
 }
 
 // ofPaths runs a command over files and folders.
