@@ -130,6 +130,7 @@ func stepWords(s *notebooks.Step) string {
 	if s.Retries > 0 {
 		add("retries", fmt.Sprint(s.Retries))
 	}
+	add("backend", s.Backend)
 	add("output", s.Output)
 	add("normalize", strings.Join(s.Normalize, ","))
 	return strings.Join(words, " ")
