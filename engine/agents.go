@@ -269,3 +269,13 @@ func (r *run) mark(code string, step notebooks.StepID, words, fix string) (*runs
 	file, err := r.rec.keep(path, []byte(text))
 	return &file, err
 }
+
+// Admitted reports which program of an admitted agent would be started here, or why it would not.
+func (e *Engine) Admitted(name string) (*runs.AdmittedAgent, *runs.DeniedAgent) {
+	d := &runs.EligibilityData{}
+	_, denied := (&Plan{}).admitted(e, name, d)
+	return d.Backend, denied
+}
+
+// DigestOfProgram is the digest of a program's file, of which the cache of the engine keeps a copy.
+func (e *Engine) DigestOfProgram(path string) (runs.Digest, error) { return e.digestOfProgram(path) }

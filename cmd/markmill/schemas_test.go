@@ -88,6 +88,7 @@ func jsonDocuments() map[string]struct {
 			"What markmill review --merge prints: what the merge of two commits does to each notebook"},
 		"test":    {reflect.TypeFor[retest.Report](), "What markmill test prints"},
 		"doctor":  {reflect.TypeFor[checkup](), "What markmill doctor prints"},
+		"agents":  {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
 		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
 		"version": {reflect.TypeFor[build](), "What markmill version prints"},

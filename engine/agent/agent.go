@@ -38,7 +38,8 @@ type Turn struct {
 type Call struct {
 	Args  []string          // after the program's own name
 	Env   []string          // NAME=value, in addition to what every step gets
-	Input []byte            // standard input
+	Input []byte            // first on standard input, a pipe
+	Open  bool              // standard input stays open after Input, until the turn has ended
 	Files map[string][]byte // by path below Home, slash-separated, written before the start
 }
 
@@ -46,6 +47,8 @@ type Call struct {
 type Reader interface {
 	// Line returns the events of one line of standard output, without its end.
 	Line(line []byte) []runs.AgentData
+	// Ended reports whether the program has said that its turn is over.
+	Ended() bool
 	// End returns the events that follow from how the program ended: its exit code, and the end of its standard error.
 	// The last one is the only runs.AgentEnd of the turn.
 	End(exit int, stderr string) []runs.AgentData

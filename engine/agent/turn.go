@@ -20,6 +20,9 @@ type turn struct {
 	unread   int // lines that are no JSON
 }
 
+// Ended reports whether the program has said that its turn is over.
+func (t *turn) Ended() bool { return t.ended }
+
 // note counts events, and keeps the last message.
 func (t *turn) note(events []runs.AgentData) []runs.AgentData {
 	for _, e := range events {

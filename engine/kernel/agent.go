@@ -73,7 +73,8 @@ func (s *agentSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	home := filepath.Join(s.o.Private, fmt.Sprintf("home-%d", s.turns))
 	call := s.agent.Backend.Call(agent.Turn{Prompt: string(r.Code), Model: s.agent.Model, Endpoint: s.agent.Endpoint,
 		Home: home, Tmp: s.tmp(), Key: s.key()})
-	if err := writeHome(home, call.Files); err != nil {
+	err := writeHome(home, call.Files)
+	if err != nil {
 		return Outcome{}, err
 	}
 	s.kernel.argv = append([]string{s.path}, call.Args...)
@@ -82,10 +83,15 @@ func (s *agentSession) Run(ctx context.Context, r Request) (Outcome, error) {
 		"XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run"} {
 		s.env = append(s.env, name+"="+filepath.Join(home, filepath.FromSlash(below)))
 	}
-	s.env = append(append(s.env, s.agent.Keys...), call.Env...)
+	s.env = lastSettings(append(append(s.env, s.agent.Keys...), call.Env...)) // some programs take the first of two
 	feed := &feed{reader: s.agent.Backend.Reader(), to: r.Turn, transcript: r.Stdout, last: time.Now()}
 	limited, stop := s.limit(ctx, feed)
 	defer stop()
+	if s.stdin, feed.input, err = os.Pipe(); err != nil { // claude reads nothing from a file
+		return Outcome{}, err
+	}
+	defer feed.input.Close()
+	go feed.ask(call)
 	r.Code, r.Stdout, r.Stderr = call.Input, feed, feed.stderr()
 	out, err := s.commandSession.Run(limited, r)
 	if err != nil {
@@ -180,6 +186,7 @@ type feed struct {
 	reader     agent.Reader
 	to         Turn
 	transcript io.Writer
+	input      *os.File     // the program's standard input
 	line       bytes.Buffer // without its end so far
 	tail       tail         // of standard error
 
@@ -223,6 +230,18 @@ func (f *feed) flush() {
 		}
 	}
 	f.line.Reset()
+	if f.reader.Ended() {
+		f.input.Close()
+	}
+}
+
+// ask writes the prompt. A program that ends without reading it says so by its events. The input stays open only where
+// the backend can be told more.
+func (f *feed) ask(call agent.Call) {
+	_, _ = f.input.Write(call.Input)
+	if !call.Open {
+		f.input.Close()
+	}
 }
 
 func (f *feed) heard(line bool) {
