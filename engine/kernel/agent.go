@@ -174,7 +174,7 @@ func (s *agentSession) limit(ctx context.Context, f *feed) (context.Context, fun
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(most - silent):
+			case <-time.After(min(most-silent, time.Second)): // the other limit may hold by then
 			}
 		}
 	}()
