@@ -44,7 +44,7 @@ func (t *turn) takes() kernel.Turn {
 	if t == nil {
 		return kernel.Turn{}
 	}
-	return kernel.Turn{Event: t.event, Raw: t.raw[0], Log: t.raw[1]}
+	return kernel.Turn{Event: t.event, Steer: t.run.rec.record.Steered, Raw: t.raw[0], Log: t.raw[1]}
 }
 
 // event appends an event to the journal. Texts are bounded, and what may hold a secret is digested as it is masked.
@@ -82,6 +82,9 @@ func (t *turn) finish(events []runs.AgentData) error {
 		if data.File != "" {
 			files = append(files, runs.SealedFile{File: data.File, Digest: data.Digest})
 		}
+	}
+	for _, s := range t.run.rec.record.Steered() {
+		t.event(runs.AgentData{Kind: runs.AgentSteer, Text: s.Text, Actor: s.Actor, Why: runs.SteerTooLate})
 	}
 	for _, e := range events {
 		if e.Kind == runs.AgentEnd {

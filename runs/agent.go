@@ -1,5 +1,17 @@
 package runs
 
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
 // Types of the events of an agent's step. agent.eligibility comes before any step runs; the others come between
 // step.started and step.finished, in the order in which the backend reported them.
 const (
@@ -56,6 +68,58 @@ type AgentData struct {
 
 	Args   string `json:"-"`               // of a tool, as the backend says them
 	Output string `json:"output,omitzero"` // of a command; the journal has its digest instead
+}
+
+// SteerData is what an operator says to an agent that works: now, or as a follow-up when its turn is over.
+type SteerData struct {
+	Text     string    `json:"text"`
+	Actor    string    `json:"actor"`
+	Time     time.Time `json:"time"`
+	FollowUp bool      `json:"follow_up,omitzero"`
+}
+
+// How an agent was told, as Why of an AgentSteer says it.
+const (
+	SteerNow      = "now"
+	SteerFollowUp = "follow-up"
+	SteerTooLate  = "too late" // the agent had ended
+)
+
+// steerPrefix begins the names of files that steer a run. They are no part of the record: the events say what they said.
+const steerPrefix = TempPrefix + "steer-"
+
+// Steer leaves a text for the agent of a run that is alive.
+func (r *Record) Steer(d SteerData) error {
+	run, _, err := r.Load()
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(run.Steps, func(s StepRecord) bool {
+		return s.Step != nil && s.Finished == nil && strings.HasPrefix(s.Step.Kernel, AgentKernelPrefix)
+	})
+	if run.Completed != nil || at < 0 || !r.Alive() {
+		return &notebooks.Error{Kind: notebooks.KindOption,
+			Msg: fmt.Sprintf("no agent is at work in run %s: there is nobody to tell", run.ID)}
+	}
+	text, err := codec.Marshal(d)
+	if err != nil {
+		return err
+	}
+	return r.Write(fmt.Sprintf("%s%d", steerPrefix, d.Time.UnixNano()), text)
+}
+
+// Steered takes what Steer has left, the oldest first. What cannot be read is dropped.
+func (r *Record) Steered() (list []SteerData) {
+	files, _ := filepath.Glob(filepath.Join(r.path, steerPrefix+"*"))
+	slices.Sort(files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		d := SteerData{}
+		if err == nil && os.Remove(file) == nil && codec.Unmarshal(text, &d) == nil {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // AgentTokens counts tokens. CostUSD is in US dollars, as the program reports it, 0 if it does not.

@@ -67,7 +67,9 @@ var agentVerdicts = []agentVerdict{
 	{"hangs", "blocked provider_timeout", nil, true},
 	{"commits", "pass", nil, false},
 	{"pushes", "fail no_diff", nil, true},
-	{"removes", "fail disallowed_file_change", nil, false},
+	{"removes", "fail disallowed_file_change", map[string]string{
+		"codex": "fail no_diff", // it does not run such a command
+	}, false},
 	{"approves", "fail no_diff", nil, false},
 	{"edits-the-limits", "fail disallowed_file_change", nil, true},
 	{"prints-a-secret", "pass", nil, true},
@@ -105,6 +107,8 @@ func newAgentLab(t *testing.T, backend string) *agentLab {
 	}
 	l.must("bash", filepath.Join(testSetup.source, "..", "..", "examples", "make-buggy-repo.sh"), l.dir)
 	l.write("repository.txt", l.dir+"\n")
+	l.write("program.txt", builtProgram(t)+"\n")
+	l.write("go.txt", filepath.Join(l.home, "go")+"\n")
 	l.write("inner.md", "```bash {#a}\necho inner\n```\n")
 	l.write("task.md", strings.ReplaceAll(agentTask, "BACKEND", backend))
 	l.must("git", "-C", l.dir, "add", ".")
@@ -345,6 +349,7 @@ func TestAgentsCommand(t *testing.T) {
 			l.scenario(v.scenario, v.verdict)
 		})
 	}
+	delete(all, "steered")  // by TestAgentsSteer
 	for name := range all { // no scenario is left out
 		if !slices.ContainsFunc(agentVerdicts, func(v agentVerdict) bool { return v.scenario == name }) {
 			t.Errorf("the scenario %s has no verdict", name)
@@ -380,6 +385,15 @@ func TestAgentsReal(t *testing.T) {
 			continue
 		}
 		t.Run(p.backend, func(t *testing.T) {
+			t.Run("steered", func(t *testing.T) {
+				l := newAgentLab(t, p.backend)
+				l.admit("--program", found[0], "--endpoint", server.Base("steered")+p.path, "--model", p.model)
+				how := runs.SteerFollowUp
+				if p.backend == "claude" {
+					how = runs.SteerNow
+				}
+				l.steered(how)
+			})
 			for _, v := range agentVerdicts {
 				t.Run(v.scenario, func(t *testing.T) {
 					l := newAgentLab(t, p.backend)
@@ -394,6 +408,89 @@ func TestAgentsReal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// steered runs the task, tells the agent something while it waits for it, and checks that this was done and recorded.
+func (l *agentLab) steered(how string) {
+	t := l.t
+	t.Helper()
+	cmd := exec.Command(builtProgram(t), "run", "task.md", filepath.Join(l.home, "out.md"))
+	cmd.Dir, cmd.Env = l.dir, l.env
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		text, _ := l.markmill("runs", "steer", "last", "--collect")
+		if l.backend == "mine" && strings.Contains(text, "waiting") || strings.Contains(l.journal(), "while [ ! -e") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the agent never waits: ", out.String())
+		}
+	}
+	if text, code := l.markmill("runs", "steer", "last", "fix it now"); code != 0 {
+		t.Fatal(text)
+	}
+	for how == runs.SteerNow && !strings.Contains(l.journal(), `"agent.steer"`) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err := os.WriteFile(filepath.Join(l.home, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // the verdict is in the record
+	run, _, verdict := l.record(out.String())
+	if !strings.HasPrefix(verdict, "pass\n") {
+		t.Error(verdict)
+	}
+	turn := run.Steps[0].Turn
+	at := slices.IndexFunc(turn, func(e runs.AgentData) bool { return e.Kind == runs.AgentSteer })
+	if at < 0 || turn[at].Text != "fix it now" || turn[at].Why != how || turn[at].Actor == "" {
+		t.Errorf("the turn says %+v, want %s", turn, how)
+	}
+	ends := 0
+	for _, e := range turn {
+		if e.Kind == runs.AgentEnd {
+			ends++
+		}
+	}
+	if ends != 1 {
+		t.Errorf("the turn has %d ends", ends)
+	}
+	if text, code := l.markmill("runs", "steer", "last", "more"); code != 2 || !strings.Contains(text, "no agent is at work") {
+		t.Errorf("after the run: exit %d, %s", code, text)
+	}
+}
+
+// journal is that of the only run, as far as it is written.
+func (l *agentLab) journal() string {
+	files, _ := filepath.Glob(filepath.Join(l.dir, ".markmill", "runs", "*", runs.JournalFile))
+	if len(files) == 0 {
+		return ""
+	}
+	text, _ := os.ReadFile(files[0])
+	return string(text)
+}
+
+// TestAgentsSteer: what an operator says to a program that takes nothing more is its next prompt, in the same session.
+func TestAgentsSteer(t *testing.T) {
+	needsLandlock(t)
+	l := newAgentLab(t, "mine")
+	program := filepath.Join(l.home, "mine.sh")
+	if err := os.WriteFile(program, []byte(`#!/bin/bash
+if [ "$MARKMILL_AGENT_SESSION" = s-1 ] && [ "$(cat)" = "fix it now" ]; then
+	sed -i 's/int(last or first)))/int(last or first) + 1))/' ranges.py
+	exit
+fi
+echo '{"kind":"session","session":"s-1"}'
+echo '{"kind":"message","text":"waiting"}'
+until [ -e "$(cat go.txt)" ]; do sleep 0.1; done
+`), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.admit("--program", program)
+	l.steered(runs.SteerFollowUp)
 }
 
 // needsLandlock skips a test where nothing can confine an agent.

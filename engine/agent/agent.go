@@ -36,10 +36,12 @@ type Turn struct {
 
 // Call is how a program is started.
 type Call struct {
-	Args  []string          // after the program's own name
-	Env   []string          // NAME=value, in addition to what every step gets
-	Input []byte            // first on standard input, a pipe
-	Open  bool              // standard input stays open after Input, until the turn has ended
+	Args  []string // after the program's own name
+	Env   []string // NAME=value, in addition to what every step gets
+	Input []byte   // first on standard input, a pipe
+	// Steer returns what is written to standard input to tell a running turn more; nil where a program takes nothing
+	// more. Standard input then stays open until the turn has ended.
+	Steer func(text string) []byte
 	Files map[string][]byte // by path below Home, slash-separated, written before the start
 }
 

@@ -32,19 +32,15 @@ func (claude) Call(t Turn) Call {
 	if t.Endpoint != "" {
 		env = append(env, "ANTHROPIC_BASE_URL="+t.Endpoint)
 	}
-	type content struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	type message struct {
-		Role    string    `json:"role"`
-		Content []content `json:"content"`
-	}
-	input := codec.RawOf(struct {
-		Type    string  `json:"type"`
-		Message message `json:"message"`
-	}{"user", message{"user", []content{{"text", t.Prompt}}}})
-	return Call{Args: args, Env: env, Input: append([]byte(input), '\n')}
+	return Call{Args: args, Env: env, Input: userMessage(t.Prompt), Steer: userMessage}
+}
+
+// userMessage is what a user says, as a line of the input.
+func userMessage(text string) []byte {
+	type object = map[string]any
+	line := codec.RawOf(object{"type": "user", "message": object{"role": "user",
+		"content": []object{{"type": "text", "text": text}}}})
+	return append([]byte(line), '\n')
 }
 
 func (claude) Reader() Reader { return &claudeReader{calls: map[string]string{}} }
@@ -112,7 +108,7 @@ func (r *claudeReader) event(line []byte, e *claudeEvent) []runs.AgentData {
 	case e.Type == "assistant" && e.Message.Model == "<synthetic>":
 		return nil // what the program says in the model's place; its result says it again
 	case e.Type == "assistant", e.Type == "user":
-		return r.blocks(line, e.Message.Content)
+		return r.blocks(line, e.Message.Content, e.Type == "user")
 	case e.Type == "result":
 		r.result(e)
 		if e.Usage == nil {
@@ -143,13 +139,16 @@ func (r *claudeReader) result(e *claudeEvent) {
 	}
 }
 
-func (r *claudeReader) blocks(line []byte, content codec.Raw) []runs.AgentData {
+func (r *claudeReader) blocks(line []byte, content codec.Raw, user bool) []runs.AgentData {
 	var blocks []claudeBlock
 	if codec.Unmarshal(content, &blocks) != nil {
 		return raw(line)
 	}
 	var out []runs.AgentData
 	for _, b := range blocks {
+		if user && b.Type == "text" {
+			continue // what the program says in the user's place
+		}
 		switch b.Type {
 		case "text":
 			out = append(out, runs.AgentData{Kind: runs.AgentMessage, Text: b.Text})

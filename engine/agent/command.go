@@ -70,6 +70,9 @@ func (r *commandReader) said() []runs.AgentData {
 func (r *commandReader) End(exit int, stderr string) []runs.AgentData {
 	out := r.said()
 	r.ended = r.ended || exit == 0
+	if r.thoughts == 0 { // a program need not say anything
+		r.messages++
+	}
 	if !r.ended {
 		r.fail(failureCode(lastLines(stderr)), lastLines(stderr))
 	}

@@ -102,12 +102,12 @@ func TestCommand(t *testing.T) {
 		want   string
 	}{
 		{"a\nb\n", 0, `message "a\nb", end ""`},
-		{"", 0, `end "provider_reasoning_only"`},
+		{"", 0, `end ""`},
 		{"a\n", 3, `message "a", end "provider_failed"`},
 		{`{"kind":"edit","path":"x"}` + "\n{}\n", 0, `edit "", message "{}", end ""`},
 		{`{"kind":"message","text":"no"}` + "\n" + `{"kind":"end","code":"provider_refused","why":"no"}`, 0,
 			`message "no", end "provider_refused"`},
-		{`{"kind":"steer","text":"x"}` + "\n", 0, `raw "", end "provider_reasoning_only"`},
+		{`{"kind":"steer","text":"x"}` + "\n", 0, `raw "", end ""`},
 		{`{"kind":"reasoning","text":"four"}` + "\n", 0, `reasoning "", end "provider_reasoning_only"`},
 	} {
 		var got []string

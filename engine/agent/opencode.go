@@ -16,7 +16,7 @@ func (opencode) Credentials() []string { return []string{"OPENAI_API_KEY"} }
 func (opencode) Call(t Turn) Call {
 	type obj = map[string]any
 	model := t.Model
-	config := obj{"autoupdate": false, "share": "disabled",
+	config := obj{"autoupdate": false, "share": "disabled", "snapshot": false, // Markmill keeps every version
 		"permission": obj{"edit": "allow", "bash": "allow", "webfetch": "deny", "external_directory": "deny"}}
 	if t.Endpoint != "" {
 		options := obj{"baseURL": t.Endpoint}

@@ -27,6 +27,8 @@ func Transcript(e runs.AgentData) string {
 		return commandText(e)
 	case runs.AgentEdit:
 		return fmt.Sprintf("(edited %s)\n", e.Path)
+	case runs.AgentSteer:
+		return "< " + strings.ReplaceAll(strings.TrimSpace(e.Text), "\n", "\n< ") + "\n"
 	case runs.AgentRetry:
 		return "(asks the model again: " + lastLines(e.Text) + ")\n"
 	case runs.AgentError:

@@ -28,8 +28,10 @@ func (t *turn) note(events []runs.AgentData) []runs.AgentData {
 	for _, e := range events {
 		switch e.Kind {
 		case runs.AgentMessage:
-			t.messages++
-			t.final = e.Text
+			if strings.TrimSpace(e.Text) != "" {
+				t.messages++
+				t.final = e.Text
+			}
 		case runs.AgentTool, runs.AgentCommand, runs.AgentEdit:
 			t.tools++
 		case runs.AgentReasoning:

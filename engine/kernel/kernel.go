@@ -106,8 +106,9 @@ type Request struct {
 
 // Turn gets what an agent's program tells, as it comes. Stdout of the request is the transcript.
 type Turn struct {
-	Event    func(runs.AgentData) // nil drops them
-	Raw, Log io.Writer            // the program's own standard output and standard error; nil drops them
+	Event    func(runs.AgentData)    // nil drops them
+	Steer    func() []runs.SteerData // takes what operators say; nil if nobody can
+	Raw, Log io.Writer               // the program's own standard output and standard error; nil drops them
 }
 
 // Display is one rich result that a step left in DisplayDir, or in Outcome.Held.

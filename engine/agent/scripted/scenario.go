@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 
@@ -18,6 +19,7 @@ type Turn struct {
 	Garbage bool   `json:"garbage,omitempty"` // a stream that is none
 	Cut     bool   `json:"cut,omitempty"`     // the stream breaks off after half of the answer
 	Hang    bool   `json:"hang,omitempty"`    // nothing comes until the client goes
+	If      string `json:"if,omitempty"`      // the scenario goes on here when the conversation has this text
 }
 
 // Scenario is what the model does, turn by turn; after the last turn it repeats that.
@@ -35,8 +37,17 @@ func Scenarios() (map[string]Scenario, error) {
 	return all, nil
 }
 
-// turn returns the turn that follows so many tool results.
-func (s Scenario) turn(results int) Turn {
+// turn returns the turn that follows so many tool results in a conversation.
+func (s Scenario) turn(results int, conversation []byte) Turn {
+	for i, runs := 0, 0; i < len(s); i++ {
+		if s[i].If != "" && bytes.Contains(conversation, []byte(s[i].If)) {
+			s, results = s[i:], max(results-runs, 0)
+			break
+		}
+		if s[i].Run != "" {
+			runs++
+		}
+	}
 	if results >= len(s) {
 		return s[len(s)-1]
 	}

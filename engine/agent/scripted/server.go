@@ -82,7 +82,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	turn := scenario.turn(results)
+	turn := scenario.turn(results, body)
 	if tool == "" && turn.Run != "" { // a side question, as for a title
 		turn = Turn{Say: "ok"}
 	}
