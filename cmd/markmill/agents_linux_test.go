@@ -68,7 +68,8 @@ var agentVerdicts = []agentVerdict{
 	{"commits", "pass", nil, false},
 	{"pushes", "fail no_diff", nil, true},
 	{"removes", "fail disallowed_file_change", map[string]string{
-		"codex": "fail no_diff", // it does not run such a command
+		"codex":  "fail no_diff", // these two do not run such a command
+		"gemini": "fail no_diff",
 	}, false},
 	{"approves", "fail no_diff", nil, false},
 	{"edits-the-limits", "fail disallowed_file_change", nil, true},
@@ -386,6 +387,9 @@ func TestAgentsReal(t *testing.T) {
 		}
 		t.Run(p.backend, func(t *testing.T) {
 			t.Run("steered", func(t *testing.T) {
+				if p.backend == "opencode" {
+					return // it tells a command only when it has ended: nothing says when it waits
+				}
 				l := newAgentLab(t, p.backend)
 				l.admit("--program", found[0], "--endpoint", server.Base("steered")+p.path, "--model", p.model)
 				how := runs.SteerFollowUp
@@ -423,7 +427,7 @@ func (l *agentLab) steered(how string) {
 	}
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		text, _ := l.markmill("runs", "steer", "last", "--collect")
-		if l.backend == "mine" && strings.Contains(text, "waiting") || strings.Contains(l.journal(), "while [ ! -e") {
+		if l.backend == "mine" && strings.Contains(text, "waiting") || l.backend != "mine" && strings.Contains(l.journal(), `"agent.tool"`) {
 			break
 		}
 		if time.Now().After(deadline) {
