@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,33 +13,31 @@ import (
 
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
 // Words of Request.Reuse and of the front matter's reuse:.
 const (
-	ReuseOn    = "on"    // steps are carried, but tests and reviews
-	ReuseTests = "tests" // these, too
+	ReuseOn    = "on"    // all steps but tests and reviews
+	ReuseTests = "tests" // tests and reviews, too
 	ReuseOff   = "off"
 )
 
-// mostReusable is how many passed runs of a notebook are looked at.
+// mostReusable bounds how many passed runs of a notebook are examined.
 const mostReusable = 20
 
-// reuseWord says whether steps of earlier runs are carried: as the request says, else the notebook.
+// reuseWord returns the reuse mode: that of the request, or else that of the notebook; "" is off.
 func (p *Plan) reuseWord() string {
-	word := p.request.Reuse
-	if word == "" {
-		word = p.notebook.Front.Reuse
-	}
+	word := cmp.Or(p.request.Reuse, p.notebook.Front.Reuse)
 	if word == ReuseOff {
 		return ""
 	}
 	return word
 }
 
-// carry finds the passed run of the notebook from which the most steps can be carried. The plan is a fork of it then;
-// NotReused says why it is none.
+// carry finds the passed run of the notebook from which the most steps can be reused, and makes the plan a fork of it.
+// If there is none, NotReused gives the reason.
 func (p *Plan) carry(ctx context.Context, e *Engine) error {
 	word := p.reuseWord()
 	if !slices.Contains([]string{"", ReuseOn, ReuseTests}, word) {
@@ -79,7 +78,7 @@ func (p *Plan) carry(ctx context.Context, e *Engine) error {
 			return err
 		}
 	}
-	if best.before > 0 { // the run that all of them are forks of may be an older one
+	if best.before > 0 { // the original run may be an older one
 		for _, c := range best.run.Run.Carried() {
 			i := &InterruptedRun{Dir: e.Store(p.request.Repository).Path(c.Run), forked: true}
 			if i.read() != nil || i.Run.Status() != runs.Pass {
@@ -120,19 +119,19 @@ func (best *reusable) compare(ctx context.Context, e *Engine, p *Plan, i *Interr
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	case many == 0 && best.run == nil:
-		*best = reusable{run: i, fork: fork} // the newest: its reason is told
+		*best = reusable{run: i, fork: fork} // the reason of the newest run is reported
 	case many < best.many || many == best.many && len(before) >= best.before || many == 0:
 	default:
 		if err := i.check(); err != nil {
 			p.notReused = err.Error()
-			return nil //nolint:nilerr // another one is taken
+			return nil //nolint:nilerr // try another run
 		}
 		*best = reusable{run: i, fork: fork, many: many, before: len(before)}
 	}
 	return nil
 }
 
-// isOf reports whether a run is of the plan's notebook.
+// isOf reports whether an entry is a run of the plan's notebook.
 func (p *Plan) isOf(entry runs.Entry) bool {
 	if entry.Notebook == p.request.Path {
 		return true
@@ -142,7 +141,7 @@ func (p *Plan) isOf(entry runs.Entry) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// cannotReuse says why nothing can be carried into a run, whatever was run before.
+// cannotReuse returns why the run can reuse no earlier run; "" if it can.
 func (p *Plan) cannotReuse() string {
 	switch {
 	case p.source == nil || p.mode() == runs.MutationInPlace:
@@ -161,7 +160,7 @@ func (p *Plan) cannotReuse() string {
 	return ""
 }
 
-// carried decides which steps of a passed run can be carried: those before the first that might do something else now.
+// carried decides which steps of a passed run can be reused: those before the first that might behave differently now.
 func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word string, view *worktree.View) (
 	f *runs.ForkData, many int, err error) {
 	f = &runs.ForkData{Reuse: word, Digest: i.Run.Source, File: runs.ForkedSource(i.Run.ID, i.Run.Started.SourceFile)}
@@ -173,12 +172,12 @@ func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word s
 	was, err := e.Parse(then)
 	if err != nil {
 		f.Reason = "the notebook of the run before cannot be read by this version"
-		return f, 0, nil //nolint:nilerr // it is not reused
+		return f, 0, nil //nolint:nilerr // not a reason to fail
 	}
 	if f.Reason, err = i.otherwise(ctx, e, p, was, view); f.Reason != "" || err != nil {
 		return f, 0, err
 	}
-	record := runs.At(i.Dir)
+	record, changed := runs.At(i.Dir), map[string]bool{}
 	at := 0
 	for ; at < len(p.steps); at++ {
 		s := &p.steps[at]
@@ -189,7 +188,10 @@ func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word s
 		if rec.Step == nil {
 			continue // it was skipped: the same is decided again
 		}
-		if f.Reason, err = otherReads(record, rec, view); err != nil {
+		if f.Reason, err = i.otherReads(record, rec, p, view); f.Reason == "" && err == nil {
+			f.Reason, err = madeNow(rec, changed, view)
+		}
+		if err != nil {
 			return f, 0, err
 		}
 		switch done := rec.Finished; {
@@ -217,7 +219,7 @@ func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word s
 	return f, many, nil
 }
 
-// otherwise says what differs from an earlier run for every step; "" for nothing.
+// otherwise returns a difference from the earlier run that concerns every step; "" if there is none.
 func (i *InterruptedRun) otherwise(ctx context.Context, e *Engine, p *Plan, was *notebooks.Notebook,
 	view *worktree.View) (string, error) {
 	run := i.Run
@@ -265,13 +267,13 @@ func (i *InterruptedRun) otherwise(ctx context.Context, e *Engine, p *Plan, was 
 	return "", nil
 }
 
-// otherProgram says that an interpreter is not the one that it was; "" if it is.
+// otherProgram returns why an interpreter is not the recorded one; "" if it is.
 func (e *Engine) otherProgram(step *runs.StepStartedData) string {
 	base := filepath.Base(step.Program)
 	digest, err := e.digestOfProgram(step.Program)
 	list, _ := e.Getenv("PATH")
 	found := false
-	for _, dir := range filepath.SplitList(list) { // another of that name may come before it by now
+	for _, dir := range filepath.SplitList(list) { // another program of that name may precede it now
 		path := filepath.Join(dir, base)
 		if _, statErr := e.digestOfProgram(path); statErr == nil {
 			found = path == step.Program
@@ -287,8 +289,10 @@ func (e *Engine) otherProgram(step *runs.StepStartedData) string {
 	return ""
 }
 
-// otherReads says what a step had read that is another in a tree; "" for nothing.
-func otherReads(record *runs.Record, rec *runs.StepRecord, view *worktree.View) (string, error) {
+// otherReads returns a path that a step had read and that differs in a tree; "" if there is none. Who looked at HEAD
+// may have seen the commit itself, and all before it.
+func (i *InterruptedRun) otherReads(record *runs.Record, rec *runs.StepRecord, p *Plan, view *worktree.View) (
+	string, error) {
 	id := rec.Planned.ID
 	if rec.Finished == nil || rec.Finished.Reads == nil {
 		return fmt.Sprintf("what step %s read is not known", id), nil
@@ -297,21 +301,50 @@ func otherReads(record *runs.Record, rec *runs.StepRecord, view *worktree.View) 
 	if err != nil {
 		return "", err
 	}
-	for i := range list {
-		if same, err := sameInput(&list[i], view); err != nil || !same {
-			return fmt.Sprintf("%s, which step %s read, has changed", list[i].Path, id), err
+	for n := range list {
+		if same, err := sameInput(&list[n], view); err != nil || !same {
+			what := list[n].Path
+			if what == "." {
+				what = "the top folder"
+			}
+			return fmt.Sprintf("%s, which step %s read, has changed", what, id), err
+		}
+		if list[n].Tree != "" && i.Run.Contract.BaseCommit != string(p.base) {
+			return fmt.Sprintf("step %s looked at the state of Git, and HEAD is another commit", id), nil
 		}
 	}
 	return "", nil
 }
 
-// NotReused says why no step of an earlier run is carried; "" if some are, or if nobody asked for it.
+// madeNow says what a step had made that is in a tree before it runs: it was not then, and the step may look at it. "" is
+// nothing. changed are the paths that the steps before it had changed; those of this one are added.
+func madeNow(rec *runs.StepRecord, changed map[string]bool, view *worktree.View) (string, error) {
+	if rec.Patch == nil {
+		return "", nil
+	}
+	for _, c := range rec.Patch.Files {
+		if (c.Status == "added" || c.OldPath != "") && !changed[c.Path] {
+			blob, _, err := view.Entry(c.Path)
+			if err != nil {
+				return "", err
+			}
+			tree, _, err := view.Folder(c.Path)
+			if err != nil || blob+tree != "" {
+				return fmt.Sprintf("%s, which step %s made, is there already", c.Path, rec.Planned.ID), err
+			}
+		}
+		changed[c.Path], changed[c.OldPath] = true, true
+	}
+	return "", nil
+}
+
+// NotReused returns why no step of an earlier run is reused; "" if some are, or if reuse was not requested.
 func (p *Plan) NotReused() string { return p.notReused }
 
-// errOther says that a step which ran again did something else than before, so that what was carried does not hold.
+// errOther means that a step that ran again behaved differently, so the reused steps are not valid.
 var errOther = errors.New("did something else than in the run before")
 
-// sameAgain checks a step that ran again among carried ones: it must have left what it left then.
+// sameAgain fails the run if a step that ran again among reused ones left another result.
 func (r *run) sameAgain(s *PlannedStep, was *runs.StepRecord) {
 	done := r.results[s.ID]
 	if bad(done.Status) || r.verdict.failed != "" {
@@ -328,7 +361,7 @@ func (r *run) sameAgain(s *PlannedStep, was *runs.StepRecord) {
 	}
 	same := sameChange(files, was.Patch) && len(now.Scraps) == len(was.Scraps)
 	for i := 0; same && i < len(now.Scraps); i++ {
-		same = now.Scraps[i].Name == was.Scraps[i].Name && sameText(string(now.Scraps[i].Value), string(was.Scraps[i].Value))
+		same = now.Scraps[i].Name == was.Scraps[i].Name && codec.Same(now.Scraps[i].Value, was.Scraps[i].Value)
 	}
 	if !same {
 		r.verdict.fail(s.ID, runs.CodeStateNotRebuilt, fmt.Sprintf("it %v (%s), and steps after it are carried from there: "+

@@ -186,10 +186,12 @@ func (r *run) withoutOtherRuns(paths []string) []string {
 	if at := r.ws.before.At; at.Before(since) {
 		since = at
 	}
+	staged := r.stagedBefore(paths)
 	others := map[string]string{} // the tree that each left
 	var outputs []string
 	for _, e := range list {
-		if e.ID == r.id || !e.FinishedAt.IsZero() && e.FinishedAt.Before(since) {
+		ended := !e.FinishedAt.IsZero() && e.FinishedAt.Before(since)
+		if e.ID == r.id || ended && !staged[e.ID] && !slices.Contains(r.ws.others, e.ID) {
 			continue
 		}
 		other, _, err := runs.At(e.Dir).Load()
@@ -227,4 +229,17 @@ func (r *run) withoutOtherRuns(paths []string) []string {
 		}
 		return MatchesAny(outputs, p)
 	})
+}
+
+// stagedBefore are the runs whose OUTPUT or pictures were staged in the checkout when the run looked at it first, and are
+// no longer. Their record may have been complete by then: they were about to rename them, or had been killed before they
+// could, and whoever tidied up after them did it.
+func (r *run) stagedBefore(paths []string) map[runs.RunID]bool {
+	ids := map[runs.RunID]bool{}
+	for _, p := range paths {
+		if id := runs.StagedBy(path.Base(p)); id != "" && r.ws.before.Has(p) {
+			ids[id] = true
+		}
+	}
+	return ids
 }

@@ -43,6 +43,9 @@ type KernelConfig struct {
 	Program   string   `yaml:"program"`   // of a built-in kernel
 	Command   []string `yaml:"command"`   // one process a step; {file} is the step's code
 	Languages []string `yaml:"languages"` // fences that it runs; the kernel's own name without
+	Server    string   `yaml:"server"`    // address of a Jupyter Server that runs it
+	Kernel    string   `yaml:"kernel"`    // its kernelspec there; python3 without
+	Token     string   `yaml:"token"`     // variable of the environment that holds the server's token
 }
 
 // GateConfig is what markmill gate demands: of the notebooks and outputs that paths: names (without it, of all
@@ -159,6 +162,9 @@ func ParseConfig(file string, data []byte) (Config, error) {
 				Msg:  fmt.Sprintf("kernel %q has both program and command", name),
 				Hint: "program is for a built-in kernel, command for a new one"}
 		}
+		if err := k.checkServer(file, name); err != nil {
+			return cfg, err
+		}
 	}
 	return cfg, nil
 }
@@ -175,9 +181,10 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
-	"":          {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy", "normalize"},
+	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
+		"normalize"},
 	"agents.*":  {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "start", "idle"},
-	"kernels.*": {"program", "command", "languages"},
+	"kernels.*": {"program", "command", "languages", "server", "kernel", "token"},
 	"retention": {"runs", "days"},
 	"gate":      {"require", "paths", "ignore", "removed"},
 	"sandbox":   {"write", "hide"},

@@ -42,18 +42,23 @@ func (p *Plan) selectSteps() error {
 	return errs.err()
 }
 
+// noStep is the error of an option that names a step which the notebook does not have.
+func noStep(flag, id string, ids []string) *notebooks.Error {
+	e := &notebooks.Error{Kind: notebooks.KindOption,
+		Msg: fmt.Sprintf("%s: no step has the id %q; steps: %s", flag, id, strings.Join(ids, ", "))}
+	if near := notebooks.Suggest(id, ids); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return e
+}
+
 // bounds are the indices of --from and --until. The error names every option with a step that does not exist.
 func (p *Plan) bounds(ids []string) (from, until int, err error) {
 	var errs errorList
 	find := func(flag, id string) int {
 		at := slices.Index(ids, id)
 		if at < 0 {
-			e := &notebooks.Error{Kind: notebooks.KindOption,
-				Msg: fmt.Sprintf("%s: no step has the id %q; steps: %s", flag, id, strings.Join(ids, ", "))}
-			if near := notebooks.Suggest(id, ids); near != "" {
-				e.Hint = fmt.Sprintf("did you mean %s?", near)
-			}
-			errs.add(e)
+			errs.add(noStep(flag, id, ids))
 		}
 		return at
 	}

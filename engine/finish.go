@@ -166,7 +166,7 @@ func (r *run) views(event runs.Event, before int) (*runs.Run, error) {
 		}
 	}
 	if partial {
-		failures = append(failures, r.rec.removeSums())
+		failures = append(failures, r.rec.record.Remove(runs.SumsFile))
 	}
 	if err := search(); err != nil {
 		return record, err

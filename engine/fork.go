@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -41,13 +43,34 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 	if f.Asked != "" {
 		until = slices.IndexFunc(p.steps, func(s PlannedStep) bool { return s.ID == f.Asked })
 		if until < 0 {
-			return nil, i.noStep(p)
+			ids := make([]string, len(p.steps))
+			for n, s := range p.steps {
+				ids[n] = string(s.ID)
+			}
+			e := noStep("--at", string(p.request.At), ids)
+			e.File = p.request.Path
+			return nil, e
 		}
 	}
+	files, err := i.beginsWith(p)
+	if err != nil {
+		return nil, err
+	}
+	if files != nil {
+		defer files.Close()
+	}
 	at, reason := 0, otherFront(was.Front, now.Front)
-	for ; reason == "" && at < until; at++ {
-		if reason = i.notCarried(&p.steps[at], was, f.Parameters); reason != "" {
-			break
+	for reason == "" && at < until {
+		s := &p.steps[at]
+		reason = i.notCarried(s, was, f.Parameters)
+		if reason == "" && files != nil && i.Run.Steps[s.Index].Finished.Reads != nil {
+			reason, err = i.otherReads(runs.At(i.Dir), &i.Run.Steps[s.Index], p, files.View())
+		}
+		if err != nil {
+			return nil, err
+		}
+		if reason == "" {
+			at++
 		}
 	}
 	if at < len(p.steps) {
@@ -60,6 +83,16 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 		return nil, i.refuse("it passed, and nothing differs now", "change the notebook or a parameter, or give --at STEP")
 	}
 	return f, nil
+}
+
+// beginsWith are the files that a fork begins with, if uncommitted changes are among them, which may be others than those
+// that the run took along; else nil. It is nil, too, where it is not known what the run read: then each carried step
+// must leave the tree that it left.
+func (i *InterruptedRun) beginsWith(p *Plan) (*worktree.Files, error) {
+	if p.request.Dirty != DirtyInclude || p.base == "" || i.Run.Inputs == nil || i.Run.Inputs.Unknown != "" {
+		return nil, nil
+	}
+	return p.source.FilesOnDisk(p.base, p.uncommitted)
 }
 
 // notCarried says why a step cannot be carried from the run; "" if it can.
@@ -105,6 +138,7 @@ func otherFront(was, now notebooks.Front) string {
 		{"sandbox", was.Sandbox == now.Sandbox}, {"network", was.Network == now.Network},
 		{"processes", was.Processes == now.Processes}, {"resources", was.Resources == now.Resources},
 		{"mode", was.Mode == now.Mode}, {"allow_errors", was.AllowErrors == now.AllowErrors},
+		{"interrupt_on_timeout", was.InterruptOnTimeout == now.InterruptOnTimeout},
 	} {
 		if !part.same {
 			return part.key + ": in the front matter has changed, and holds for every step"
@@ -127,7 +161,7 @@ func (i *InterruptedRun) otherParameters(p *Plan) (names, ungiven []string) {
 		switch {
 		case there && then.Given && !is.Given:
 			ungiven = append(ungiven, is.Name)
-		case !there, !secret && (is.Type != then.Type || !sameText(string(is.Value), string(then.Value))):
+		case !there, !secret && (is.Type != then.Type || !codec.Same(is.Value, then.Value)):
 			names = append(names, is.Name)
 		}
 	}
@@ -174,18 +208,4 @@ func hasWord(text, name string) bool {
 		}
 		from = begin + 1
 	}
-}
-
-// noStep is the error of a fork at a step that the notebook does not have.
-func (i *InterruptedRun) noStep(p *Plan) error {
-	var ids []string
-	for _, s := range p.steps {
-		ids = append(ids, string(s.ID))
-	}
-	e := &notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path,
-		Msg: fmt.Sprintf("--at: no step has the id %q; steps: %s", p.request.At, strings.Join(ids, ", "))}
-	if near := notebooks.Suggest(string(p.request.At), ids); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	return e
 }

@@ -10,8 +10,8 @@ import (
 // characters but the slash, ** for any number of whole path elements, and a pattern that ends in a slash for everything
 // below it. The pattern is for the whole path.
 //
-// bmatcuk/doublestar is no replacement. It has alternatives, {a,b}, which cannot be turned off: in policies that are in
-// force braces are plain characters, and would begin to allow other paths. It would save 30 lines.
+// bmatcuk/doublestar 4.10.4 is no replacement, and would save 15 lines: in policies that are in force {a,b} and [!a] are
+// other characters than there, which escapes could mend, but its a*** does not match "a".
 func matchPath(pattern, name string) bool {
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"

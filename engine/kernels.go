@@ -47,8 +47,8 @@ func (t kernels) forStep(lang string, apart bool, asked ...string) (kernel.Kerne
 		}
 	}
 	for _, name := range t.own() {
-		if c := t.eng.Config.Kernels[name]; len(c.Command) > 0 && c.runs(name, lang) {
-			return kernel.NewCommand(name, c.Command), nil
+		if c := t.eng.Config.Kernels[name]; c.isNew() && c.runs(name, lang) {
+			return t.configured(name, c)
 		}
 	}
 	if name, ok := kernel.ForLanguage(lang); ok {
@@ -118,8 +118,8 @@ func (t kernels) language(name string) string {
 }
 
 func (t kernels) named(name string) (kernel.Kernel, *notebooks.Error) {
-	if c, ok := t.eng.Config.Kernels[name]; ok && len(c.Command) > 0 {
-		return kernel.NewCommand(name, c.Command), nil
+	if c, ok := t.eng.Config.Kernels[name]; ok && c.isNew() {
+		return t.configured(name, c)
 	}
 	if k, ok := t.eng.kernel(name); ok {
 		return k, nil
@@ -258,7 +258,7 @@ func jupyterName(name string) string {
 // share one state. Without such a kernel a warning says what is missing.
 func (p *Plan) preferIPython(t *kernels) {
 	asked := cmp.Or(p.request.Kernel, p.notebook.Front.Kernel)
-	if _, own := t.eng.Config.Kernels["python"]; own || asked == "python" ||
+	if _, own := t.eng.Config.Kernels["python"]; own || asked == "python" || t.eng.Config.Kernels[asked].isNew() ||
 		strings.HasPrefix(asked, kernel.JupyterPrefix) {
 		return
 	}
@@ -323,6 +323,11 @@ func (p *Plan) chooseKernels(e *Engine) error {
 			continue
 		}
 		errs.add(p.checkStepOptions(k, s))
+		if p.notebook.Front.Network == "off" && strings.HasPrefix(k.Name(), kernel.RemotePrefix) {
+			errs.add(&notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: s.Line, Col: 1, Step: s.ID,
+				Msg:  fmt.Sprintf("the kernel %s is on a server, and network: off", k.Name()),
+				Hint: "run the step on a kernel of this machine, or permit the network"})
+		}
 		p.steps = append(p.steps, PlannedStep{Step: s, Kernel: k, Session: cmp.Or(s.Kernel, k.Name())})
 	}
 	seen := map[string]bool{}

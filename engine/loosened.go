@@ -75,6 +75,9 @@ func (k KernelConfig) words() string {
 	if k.Program != "" {
 		return k.Program
 	}
+	if k.Server != "" {
+		return k.Server + " " + k.Kernel
+	}
 	return strings.Join(k.Command, " ")
 }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -224,20 +223,11 @@ type narrowings struct{ list []runs.NarrowedData }
 
 // add records a restriction. Its values are texts, numbers and lists, which always have a JSON form.
 func (n *narrowings) add(key, by string, value, instead any) {
-	d := runs.NarrowedData{Key: key, By: by, Value: rawOf(value)}
+	d := runs.NarrowedData{Key: key, By: by, Value: codec.RawOf(value)}
 	if instead != nil {
-		d.InsteadOf = rawOf(instead)
+		d.InsteadOf = codec.RawOf(instead)
 	}
 	n.list = append(n.list, d)
-}
-
-// rawOf is a value as JSON. It is UTF-8: notebooks and settings are checked.
-func rawOf(v any) codec.Raw {
-	b, err := codec.Marshal(v)
-	if err != nil {
-		b, _ = codec.Marshal(strings.ToValidUTF8(fmt.Sprint(v), "\uFFFD"))
-	}
-	return b
 }
 
 func (n *narrowings) allow(policy [][]string, own []string) {

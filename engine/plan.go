@@ -104,6 +104,9 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if req.AllowErrors || nb.Front.AllowErrors {
 		nb.AllowErrors()
 	}
+	if nb.Front.InterruptOnTimeout {
+		nb.InterruptOnTimeout()
+	}
 	p := &Plan{request: req, notebook: nb, began: began}
 	defer func() { p.ended = e.Now() }()
 	if p.source, err = e.source(req.Repository); err != nil {

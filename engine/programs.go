@@ -8,12 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree/disk"
 	"markmill/notebooks"
 	"markmill/runs"
 )
 
 // programOf identifies the file of an interpreter, and says whether steps or the repository can replace it. A file that
-// cannot be read has no digest, and is the same as no other.
+// cannot be read has no digest, and equals no other.
 func (r *run) programOf(path string) (digest runs.Digest, inside bool) {
 	digest, _ = r.eng.digestOfProgram(path)
 	real, err := filepath.EvalSymlinks(path)
@@ -53,13 +54,17 @@ func programs(events []runs.Event) (list []notebooks.Program, err error) {
 }
 
 // digestOfProgram is the digest of a program's file. Interpreters are large and change seldom: the private cache keeps
-// the digest by what the file system says of the file.
+// the digest under the stat of the file.
 func (e *Engine) digestOfProgram(path string) (runs.Digest, error) {
-	info, err := os.Stat(path)
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err
 	}
-	key := runs.DigestOf(fmt.Appendf(nil, "%s\x00%s\x00%v", path, info.ModTime(), statWords(info)))
+	stat, err := disk.StatAt(filepath.Dir(real), filepath.Base(real))
+	if err != nil {
+		return "", err
+	}
+	key := runs.DigestOf(fmt.Appendf(nil, "%s\x00%+v", path, stat))
 	kept := filepath.Join(e.Cache, "programs", strings.TrimPrefix(string(key), "sha256:"))
 	if b, err := os.ReadFile(kept); err == nil && len(b) == len(runs.DigestOf(nil)) {
 		return runs.Digest(b), nil
@@ -75,7 +80,7 @@ func (e *Engine) digestOfProgram(path string) (runs.Digest, error) {
 	}
 	digest := sum.Digest()
 	if os.MkdirAll(filepath.Dir(kept), 0o700) == nil {
-		_ = os.WriteFile(kept, []byte(digest), 0o600) // it is digested again next time
+		_ = os.WriteFile(kept, []byte(digest), 0o600) // else it is computed again next time
 	}
 	return digest, nil
 }

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +29,7 @@ type recorder struct {
 	events   []runs.Event
 	trace    *trace
 	traceErr error    // why the trace could not be written
-	loose    []string // folders of the record, slash-separated, with files that no event names; see unnamed
+	loose    []string // folders of the record, slash-separated, whose files unnamed lists
 }
 
 // create makes and locks the run directory. The caller calls release when the record is closed.
@@ -154,59 +152,16 @@ func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
 
 // unnamed writes the trace, and returns the digests of the files of the record that no event names.
 func (c *recorder) unnamed() ([]runs.SealedFile, error) {
-	c.traceErr = c.trace.write(c.record, c.id, c.eng.Version, c.clean) // told with the views, as theirs are
+	c.traceErr = c.trace.write(c.record, c.id, c.eng.Version, c.clean) // reported with the errors of the views
 	record, err := runs.Fold(c.events)
 	if err != nil {
 		return nil, err
 	}
-	known := record.Digests()
-	var files []runs.SealedFile
-	add := func(name string) error {
-		name = filepath.ToSlash(name)
-		if _, named := known[name]; named {
-			return nil
-		}
-		digest, err := digestOfFile(c.record.File(name))
-		known[name] = digest
-		files = append(files, runs.SealedFile{File: name, Digest: digest})
-		return err
-	}
-	// of a run that broke off before its event, also the patch
-	for _, name := range []string{runs.TraceFile, runs.PatchFile} {
-		if _, err := c.record.Stat(name); err != nil {
-			continue
-		}
-		if err := add(name); err != nil {
-			return nil, artifact(err)
-		}
-	}
-	for _, dir := range c.loose {
-		err := filepath.WalkDir(c.record.File(dir), func(name string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && (d.IsDir() || strings.HasPrefix(d.Name(), runs.TempPrefix)) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			rel, err := filepath.Rel(c.record.Path(), name)
-			if err != nil {
-				return err
-			}
-			return add(rel)
-		})
-		if err != nil {
-			return nil, artifact(err)
-		}
-	}
-	return files, nil
-}
-
-// removeSums removes what says that the record is complete.
-func (c *recorder) removeSums() error {
-	if err := os.Remove(c.record.File(runs.SumsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	files, err := c.record.Unnamed(record, func(name string) bool {
+		return name == runs.TraceFile || name == runs.PatchFile || // without its event if the run broke off
+			slices.ContainsFunc(c.loose, func(dir string) bool { return strings.HasPrefix(name, dir+"/") })
+	})
+	return files, artifact(err)
 }
 
 // keepFile copies a regular file into the record and follows no link that a step put in its place. Text is masked; a
@@ -247,7 +202,7 @@ func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, to string) 
 	return n, sum.Digest(), err
 }
 
-// cleanFile reads a file once to find out what it is, and returns what may be kept of it.
+// cleanFile reads a file once to see whether it is text and holds a secret, and returns what may be recorded.
 func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string) (io.Reader, error) {
 	find, kind := c.plan.mask.Find(), &textTest{text: true}
 	if _, err := io.Copy(io.MultiWriter(find, kind), in); err != nil {

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"bytes"
-
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/runs"
@@ -18,8 +16,8 @@ func (p *Plan) RanAlready(r *runs.Run) bool {
 		!sameParameters(p.Parameters(), c.Parameters) {
 		return false
 	}
-	return sameJSON(p.data(), r.Plan) && sameJSON(options(*p.Options()), options(*r.Started.Options)) &&
-		sameJSON(terms(p.contract()), terms(c))
+	return codec.Same(p.data(), r.Plan) && codec.Same(options(*p.Options()), options(*r.Started.Options)) &&
+		codec.Same(terms(p.contract()), terms(c))
 }
 
 // options are those that decide what the steps do: without given values, which are among the parameters.
@@ -41,18 +39,9 @@ func sameParameters(a, b []runs.ParamData) bool {
 	}
 	for i := range a {
 		secret := a[i].Type == string(notebooks.TypeSecret)
-		if a[i].Name != b[i].Name || a[i].Type != b[i].Type || !secret && !sameText(string(a[i].Value), string(b[i].Value)) {
+		if a[i].Name != b[i].Name || a[i].Type != b[i].Type || !secret && !codec.Same(a[i].Value, b[i].Value) {
 			return false
 		}
 	}
 	return true
-}
-
-func sameJSON(a, b any) bool {
-	one, err := codec.Marshal(a)
-	if err != nil {
-		return false
-	}
-	other, err := codec.Marshal(b)
-	return err == nil && bytes.Equal(one, other)
 }

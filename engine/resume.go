@@ -16,15 +16,15 @@ import (
 	"markmill/runs"
 )
 
-// InterruptedRun is a run that was cut before its end, with what a new run reuses of it. It is read, not locked: Run
-// locks it and checks that it has not changed.
+// InterruptedRun is a run that ended early, and what a new run reuses of it. It is read without a lock: Run locks it
+// and checks that it has not changed.
 type InterruptedRun struct {
 	Dir    string
 	Run    *runs.Run
 	Source []byte
 
 	events  []runs.Event
-	journal []byte // its whole lines
+	journal []byte // without a torn last line
 	forked  bool   // the new run is a fork
 }
 
@@ -34,8 +34,8 @@ func (e *Engine) Interrupted(dir string) (*InterruptedRun, error) {
 	return before(&InterruptedRun{Dir: dir})
 }
 
-// Forked reads a run to fork: one that came to its end, or was cut. Its record must be complete (see runs.Reconcile).
-// The error says why a run cannot be forked.
+// Forked reads a run to fork, whether it completed or was interrupted. Its record must be complete (see
+// runs.Reconcile). The error says why a run cannot be forked.
 func (e *Engine) Forked(dir string) (*InterruptedRun, error) {
 	return before(&InterruptedRun{Dir: dir, forked: true})
 }
@@ -118,7 +118,7 @@ func (i *InterruptedRun) resumable() error {
 		return no("its record is not complete", "markmill runs reconcile completes it")
 	case has(runs.CodeSecretLeaked):
 		return no("a secret has shown in it", "let no step print or write it, and "+again)
-	case i.forked: // it may have come to any end
+	case i.forked: // any end will do
 	case status == runs.Fail && has(runs.CodeArtifactWriteFailure): // a full disk
 	case status.Passed():
 		return no("it passed, and there is nothing left to do", again)
@@ -136,20 +136,20 @@ func (i *InterruptedRun) resumable() error {
 	return nil
 }
 
-// check compares the files that would be reused with their digests: nothing is taken from a record that does not hold.
+// check compares the files that would be reused with their digests: nothing is reused from a record that fails it.
 func (i *InterruptedRun) check() error {
 	for n := range i.Run.Steps {
 		s := &i.Run.Steps[n]
 		if !whole(s) {
 			continue
 		}
-		for file, want := range stepFiles(s) {
-			got, err := digestOfFile(filepath.Join(i.Dir, filepath.FromSlash(file)))
-			if err == nil && got != want {
-				err = fmt.Errorf("the journal says %s, and its bytes give %s", want, got)
+		for _, file := range s.Files() {
+			got, err := digestOfFile(filepath.Join(i.Dir, filepath.FromSlash(file.File)))
+			if err == nil && got != file.Digest {
+				err = fmt.Errorf("the journal says %s, and its bytes give %s", file.Digest, got)
 			}
 			if err != nil {
-				return i.refuse(fmt.Sprintf("its record does not hold: %s: %v", file, err),
+				return i.refuse(fmt.Sprintf("its record does not hold: %s: %v", file.File, err),
 					"markmill runs verify shows more")
 			}
 		}
@@ -157,42 +157,11 @@ func (i *InterruptedRun) check() error {
 	return nil
 }
 
-// whole reports whether a step ran to its end and everything that it did was recorded. A step that was interrupted, or
-// during which Markmill failed, has no tree or says who ended it.
+// whole reports whether a step ran to its end and its results were recorded. A step that was interrupted, or during
+// which Markmill failed, has no tree or a TerminatedBy.
 func whole(s *runs.StepRecord) bool {
 	f := s.Finished
 	return f != nil && s.Step != nil && f.Tree != "" && f.TerminatedBy != "interrupt"
-}
-
-// stepFiles are the files of a step whose digests are in its events, without its result.json.
-func stepFiles(s *runs.StepRecord) map[string]runs.Digest {
-	files := map[string]runs.Digest{}
-	add := func(file string, digest runs.Digest) {
-		if file != "" {
-			files[file] = digest
-		}
-	}
-	if s.Patch != nil {
-		add(s.Patch.Patch, s.Patch.Digest)
-	}
-	for _, scrap := range s.Scraps {
-		add(scrap.File, scrap.Digest)
-	}
-	add(s.Finished.Stdout.File, s.Finished.Stdout.Digest)
-	add(s.Finished.Stderr.File, s.Finished.Stderr.Digest)
-	if s.Finished.Reads != nil {
-		add(s.Finished.Reads.File, s.Finished.Reads.Digest)
-	}
-	add(s.Finished.Outputs.File, s.Finished.Outputs.Digest)
-	for _, d := range s.Finished.Displays {
-		add(d.File, d.Digest)
-	}
-	if s.Finished.Tests != nil {
-		for _, report := range s.Finished.Tests.Reports {
-			add(report.File, report.Digest)
-		}
-	}
-	return files
 }
 
 func digestOfFile(name string) (runs.Digest, error) {
@@ -214,9 +183,9 @@ func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 	req.Path, req.Source, req.MadeOf, req.Output, req.Assets = s.Notebook, i.Source, s.SourcePath, s.Output, s.Assets
 	req.Resume, req.Base, req.Dirty = s.RunID, contract.BaseCommit, Dirty(contract.Dirty)
 	if i.forked {
-		req.Fork, req.Given = true, append(req.Given, given...) // the later wins
+		req.Fork, req.Given = true, append(req.Given, given...) // the last one wins
 		if i.Run.Status().Passed() {
-			req.Branch = "" // that branch has the change of the run before
+			req.Branch = "" // the branch already has the change of the earlier run
 		}
 		return req, nil
 	}
@@ -256,8 +225,8 @@ func GivenOf(list []runs.GivenData) (out []params.Given, err error) {
 	return out, nil
 }
 
-// same returns an error if a plan differs from what the interrupted run was asked. Secrets cannot be compared: the
-// record has nothing that they could be guessed from.
+// same returns an error if a plan differs from the request of the interrupted run. Secrets are not compared: the record
+// keeps nothing from which they could be guessed.
 func (i *InterruptedRun) same(p *Plan) error {
 	var errs errorList
 	now := map[string]runs.ParamData{}
@@ -270,7 +239,7 @@ func (i *InterruptedRun) same(p *Plan) error {
 		case was.Given && !is.Given:
 			errs.add(lostSecret(p.request.Path, was.Name))
 		case was.Type == string(notebooks.TypeSecret) && is.Type == was.Type:
-		case !there || is.Type != was.Type || !sameText(string(is.Value), string(was.Value)):
+		case !there || is.Type != was.Type || !codec.Same(is.Value, was.Value):
 			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
 				Msg: fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name), Hint: "run the notebook again"})
 		}
@@ -314,12 +283,12 @@ func (p *Plan) Options() *runs.OptionsData {
 	return o
 }
 
-// reuse is what a run takes over from an interrupted one.
+// reuse is what a run reuses of an earlier one.
 type reuse struct {
 	from   *InterruptedRun
-	until  int                                   // index of the first step that runs anew
+	until  int                                   // index of the first step that is not reused
 	replay map[notebooks.StepID]bool             // reused steps that run again for their state
-	again  map[notebooks.StepID]bool             // steps among the reused ones that run anew: tests
+	again  map[notebooks.StepID]bool             // tests before until, which run again for their results
 	events map[notebooks.StepID][]runs.Event     // of reused steps
 	record map[notebooks.StepID]*runs.StepRecord // of all
 }
@@ -327,9 +296,9 @@ type reuse struct {
 // interruptedWords say why a step was skipped after a signal.
 const interruptedWords = "the run was interrupted"
 
-// newReuse decides which steps are reused and which of them must run again. No record has the state of an interpreter,
-// and nobody knows whether it is needed, so every step of a session that a remaining step uses runs again. So do setup
-// steps, steps that left a process running, and steps that wrote ignored files, which no tree has.
+// newReuse decides which steps are reused and which of them must run again. Records do not hold the state of
+// interpreters, which later steps may need, so every step of a session that a remaining step uses runs again. So do
+// setup steps, steps that left a process running, and steps that wrote ignored files, which are in no tree.
 func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reuse {
 	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, again: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{},
 		record: map[notebooks.StepID]*runs.StepRecord{}}
@@ -366,7 +335,7 @@ func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reus
 		}
 	}
 	if len(used)+len(k.again) == 0 {
-		return k // nothing is left that could need any state
+		return k // no remaining step needs state
 	}
 	for i := range slices.Backward(steps[:k.until]) {
 		s := &steps[i]
@@ -384,11 +353,11 @@ func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reus
 		if s.byAgent() {
 			continue // a second turn would be another one, not the same again
 		}
-		hidden := was.Patch != nil && was.Patch.Ignored > 0
+		hidden := was.Finished.Unkept || was.Patch != nil && was.Patch.Ignored > 0
 		started := slices.ContainsFunc(was.Finished.LeftRunning, func(p runs.ProcessData) bool { return p.Since == s.ID })
 		if s.Has(notebooks.TagSetup) || hidden || started || used[s.sessionKey()] && !s.stateless() {
 			k.replay[s.ID] = true
-			used[s.sessionKey()] = true // and so what came before it in its session
+			used[s.sessionKey()] = true // so the earlier steps of its session run again, too
 		}
 	}
 	return k
@@ -404,14 +373,14 @@ func (s *PlannedStep) byAgent() bool {
 	return s.Kernel != nil && strings.HasPrefix(s.Kernel.Name(), runs.AgentKernelPrefix)
 }
 
-// resumedFrom copies the journals of the interrupted run and its ancestors, and returns where the nearest is.
+// resumedFrom copies the journals of the interrupted run and its ancestors, and returns a reference to the nearest.
 func (r *run) resumedFrom() (*runs.ResumedData, error) {
 	c := r.plan.interrupted
 	if c == nil {
 		return nil, nil
 	}
 	r.reuse = newReuse(c, r.plan.steps, r.plan.fork)
-	r.rec.loose = append(r.rec.loose, runs.ResumedDir) // the nearest journal names those before it
+	r.rec.loose = append(r.rec.loose, runs.ResumedDir) // the nearest journal has the digests of the others
 	if err := os.Mkdir(r.rec.record.File(runs.ResumedDir), 0o755); err != nil {
 		return nil, err
 	}
@@ -458,11 +427,11 @@ func (r *run) resumedFrom() (*runs.ResumedData, error) {
 	return data, nil
 }
 
-// Fork says how the run differs from the one that it is a fork of; nil if it is no fork.
+// Fork describes how the run differs from the one that it forks; nil if it is no fork.
 func (p *Plan) Fork() *runs.ForkData { return p.fork }
 
-// Reused lists the steps that a resumed run reuses, those of them that run again for their state, and the first step
-// that runs anew; "" when none is left.
+// Reused lists the reused steps, those of them that run again for their state, and the first step that is not reused;
+// "" if there is none.
 func (p *Plan) Reused() (reused, replayed []notebooks.StepID, next notebooks.StepID) {
 	if p.interrupted == nil {
 		return nil, nil, ""

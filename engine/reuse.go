@@ -21,7 +21,7 @@ import (
 func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 	c := r.reuse
 	if c == nil || s.Index >= c.until || !whole(c.record[s.ID]) {
-		return r.step(ctx, s) // also one that was skipped: the same is decided again
+		return r.step(ctx, s) // a skipped step, too: the decision is made again
 	}
 	if c.again[s.ID] {
 		err := r.step(ctx, s)
@@ -71,7 +71,10 @@ func (r *run) reuseOrStep(ctx context.Context, s *PlannedStep) error {
 func (r *run) reuseFiles(was *runs.StepRecord) error {
 	from, to := runs.At(r.reuse.from.Dir).File(was.Step.Dir),
 		r.rec.record.File(was.Step.Dir)
-	want := stepFiles(was)
+	want := map[string]runs.Digest{}
+	for _, file := range was.Files() {
+		want[file.File] = file.Digest
+	}
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -81,7 +84,7 @@ func (r *run) reuseFiles(was *runs.StepRecord) error {
 			return err
 		}
 		switch {
-		// they are about the state and the verdict of that run
+		// these belong to that run only
 		case d.IsDir() && (rel == runs.ReplayDir || rel == runs.JudgedDir):
 			return filepath.SkipDir
 		case d.IsDir():
@@ -122,7 +125,8 @@ func copyFile(from, to string) (runs.Digest, error) {
 
 // mark says where an event of the interrupted run is, and in which run it was first recorded.
 func (c *reuse) mark(e runs.Event) (*runs.CarriedData, error) {
-	mark := &runs.CarriedData{Run: c.from.Run.ID, Seq: e.Seq, Hash: e.Hash, Ran: c.from.Run.ID, Time: e.Time}
+	mark := &runs.CarriedData{Run: c.from.Run.ID, Seq: e.Seq, Hash: e.Hash, Ran: c.from.Run.ID, Time: e.Time,
+		Forked: c.from.forked}
 	var earlier struct {
 		Carried *runs.CarriedData `json:"carried"`
 	}
@@ -131,6 +135,7 @@ func (c *reuse) mark(e runs.Event) (*runs.CarriedData, error) {
 	}
 	if earlier.Carried != nil {
 		mark.Ran, mark.Time = earlier.Carried.Ran, earlier.Carried.Time
+		mark.Forked = mark.Forked || earlier.Carried.Forked
 	}
 	return mark, nil
 }
@@ -159,8 +164,8 @@ func (r *run) reuseEvents(s *PlannedStep, t runs.EventType) error {
 	return nil
 }
 
-// replay runs a reused step once more, for the state of its interpreter and for ignored files. Its results are known:
-// what it prints goes to a separate folder, and what it glues is only compared.
+// replay runs a reused step once more to rebuild the state of its interpreter and its ignored files. Its results are
+// already recorded: its output goes to a separate folder, and its scraps are only compared.
 func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) (*runs.ReplayedData, error) {
 	defer r.rec.trace.start("replay " + string(s.ID))()
 	data := &runs.ReplayedData{Index: s.Index, Kernel: s.Kernel.Name()}
@@ -173,12 +178,13 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 1; ; attempt++ { // as often as then, until it ends as it did then
+	for attempt := 1; ; attempt++ { // at most as often as before, until it ends the same way
 		session, err := r.sessions.of(ctx, s)
 		var e *notebooks.Error
 		if errors.As(err, &e) && e.Kind == notebooks.KindProvider {
 			data.Status, data.Error = runs.StepPending, &runs.ErrorData{Name: "kernel", Value: err.Error()}
-			return data, r.notRebuilt(ctx, s, was, data)
+			r.notRebuilt(ctx, s, was, data)
+			return data, nil
 		}
 		if err != nil {
 			return nil, err
@@ -209,21 +215,22 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 	for _, name := range names {
 		data.Differs = append(data.Differs, "scrap "+name)
 	}
-	return data, r.notRebuilt(ctx, s, was, data)
+	r.notRebuilt(ctx, s, was, data)
+	return data, nil
 }
 
 // notRebuilt fails the run if a step ended differently than before: the next steps would find another state, and their
 // results would prove nothing.
-func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) error {
+func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepRecord, data *runs.ReplayedData) {
 	if data.Status == was.Finished.Status {
-		return nil
+		return
 	}
 	data.Differs = append(data.Differs, fmt.Sprintf("status: %s, it was %s", data.Status, was.Finished.Status))
 	if ctx.Err() != nil {
 		if r.verdict.late = false; isLimit(ctx) {
-			r.cut(ctx) // no step of this run is there to say it
+			r.cut(ctx) // no step of this run records it
 		}
-		return nil // the run's own end says why
+		return // the run's end records the reason
 	}
 	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then",
 		data.Status, data.Exit, was.Finished.Status)
@@ -231,7 +238,6 @@ func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepReco
 		words += "; " + e.Name + ": " + e.Value
 	}
 	r.verdict.fail(s.ID, runs.CodeStateNotRebuilt, words)
-	return nil
 }
 
 // replayedScraps reads what a replayed step glued, and names the scraps that differ.
@@ -240,20 +246,20 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	if err != nil && !errors.As(err, new(notebooks.ErrorList)) {
 		return nil, err
 	}
-	now, then := map[string]string{}, map[string]string{}
+	now, then := map[string]codec.Raw{}, map[string]codec.Raw{}
 	for _, scrap := range list {
 		raw, err := r.plan.mask.JSON(scrap.Value, true)
 		if err != nil {
 			return nil, err
 		}
-		now[r.rec.conceal(scrap.Name)] = string(raw)
+		now[r.rec.conceal(scrap.Name)] = raw
 	}
 	for _, scrap := range was.Scraps {
-		then[scrap.Name] = string(scrap.Value)
+		then[scrap.Name] = scrap.Value
 	}
 	var names []string
 	for name, value := range then {
-		if got, there := now[name]; !there || !sameText(got, value) {
+		if got, there := now[name]; !there || !codec.Same(got, value) {
 			names = append(names, name)
 		}
 		delete(now, name)
@@ -263,16 +269,6 @@ func (r *run) replayedScraps(was *runs.StepRecord) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// sameText compares JSON in its canonical form.
-func sameText(a, b string) bool {
-	first, err := codec.Marshal(codec.Raw(a))
-	if err != nil {
-		return a == b
-	}
-	second, err := codec.Marshal(codec.Raw(b))
-	return err == nil && string(first) == string(second)
 }
 
 // reuseChange restores the worktree that the step left in the interrupted run, whatever its replay did, and commits it.
@@ -287,7 +283,7 @@ func (r *run) reuseChange(ctx context.Context, s *PlannedStep, was *runs.StepRec
 		}
 	}
 	held, err := r.ws.tree.Restore(ctx, patch, worktree.OID(was.Finished.Tree))
-	elsewhere := false // the run began with another tree
+	elsewhere := false // the run started from another tree
 	if errors.Is(err, worktree.ErrNotRestored) && r.plan.fork != nil {
 		unread, readErr := r.unread(ctx, was)
 		if readErr != nil {
@@ -331,7 +327,7 @@ func (r *run) reuseScraps(s *PlannedStep, was *runs.StepRecord) error {
 		r.scraps[scrap.Name] = scrap
 		line := scrap
 		line.Carried, line.Digest = nil, ""
-		if scrap.File != "" { // a step finds it where it would have been left
+		if scrap.File != "" { // steps look for it where the step would have left it
 			dir := r.ws.displayDir(s, was.Finished.Attempts)
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return artifact(err)
@@ -382,7 +378,7 @@ func (r *run) reusePatch(s *PlannedStep, change *worktree.Change) error {
 	return nil
 }
 
-// reuseEnd judges a reused step as when it ran, and records its end.
+// reuseEnd judges a reused step as if it had just run, and records its end.
 func (r *run) reuseEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Change) error {
 	events := r.reuse.events[s.ID]
 	mark, err := r.reuse.mark(events[len(events)-1])
@@ -392,11 +388,11 @@ func (r *run) reuseEnd(s *PlannedStep, was *runs.StepRecord, change *worktree.Ch
 	done := *was.Finished
 	judged := done
 	if judged.Reason == exitWords(s, judged.Exit) {
-		judged.Reason = "" // judge says it in the words that it had then
+		judged.Reason = "" // judge sets it again
 	}
 	if len(change.Files) > 0 && s.Has(notebooks.TagNoChange) && bad(judged.Status) && judged.Exit == 0 &&
 		judged.Error == nil {
-		judged.Status = runs.StepPassed // it failed for what it changed: judge finds that again
+		judged.Status = runs.StepPassed // it failed because of its changes, which judge detects again
 	}
 	r.judge(s, &judged, change)
 	if done.Tree != string(change.Tree) {

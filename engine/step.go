@@ -59,6 +59,9 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return r.cutShort(s, runs.StepFinishedData{}, err)
 	}
 	var done runs.StepFinishedData
+	if !r.ws.left.known {
+		r.ws.leavesUnkept(&done)
+	}
 	for attempt := 1; ; attempt++ {
 		if done, err = r.attempt(ctx, s, dir, attempt, again); err != nil {
 			return r.cutShort(s, done, err)
@@ -74,6 +77,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 			return r.cutShort(s, runs.StepFinishedData{Attempts: attempt}, artifact(err))
 		}
 	}
+	r.ws.leavesUnkept(&done)
 	change, err := r.capture(ctx, s, dir)
 	if err != nil {
 		return r.cutShort(s, done, err)
@@ -165,8 +169,12 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	if err != nil {
 		return done, err
 	}
-	if _, own := r.eng.Config.Kernels[strings.TrimPrefix(s.Kernel.Name(), kernel.CommandPrefix)]; own {
+	name, remote := strings.CutPrefix(s.Kernel.Name(), kernel.RemotePrefix)
+	if _, own := r.eng.Config.Kernels[strings.TrimPrefix(name, kernel.CommandPrefix)]; own {
 		r.ws.tree.CountRead(ConfigFile) // it says what the kernel does
+	}
+	if remote {
+		r.ws.tree.LoseReads(fmt.Sprintf("step %s ran on a server, where nobody sees what it reads", s.ID))
 	}
 	info := session.Info()
 	digest, inside := r.programOf(info.Program)
@@ -255,9 +263,12 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		return done, artifact(err)
 	}
 	done.Reason = outcomeWords(out)
-	if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
+	runLate := context.Cause(limit) == errRunTimeout
+	if timedOut && !runLate && !out.Died && s.Has(notebooks.TagInterrupt) { // as nbclient's interrupt_on_timeout
+		done.Status = runs.StepAllowed
+	} else if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
 		done.Reason = r.limitWords(limit)
-		r.verdict.late = r.verdict.late || context.Cause(limit) == errRunTimeout
+		r.verdict.late = r.verdict.late || runLate
 	}
 	if s.Has(notebooks.TagTest) {
 		if done.Tests, err = r.countTests(s.ID, dir, display, outs); err != nil {
@@ -351,7 +362,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 	}
 	r.verdict.changed(s.ID, change)
 	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
-		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+pathsOf(change.Files)
+		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+firstOf(changedNames(change.Files))
 		r.verdict.fail(s.ID, runs.CodeDisallowedFileChange, done.Reason)
 		b := r.verdict.last(s.ID)
 		b.Rule, b.Paths = "no-change", firstPaths(changedNames(change.Files))
@@ -439,8 +450,6 @@ func keepAttempt(dir string, n int) error {
 	}
 	return nil
 }
-
-func pathsOf(files []runs.ChangedFile) string { return firstOf(changedNames(files)) }
 
 // changedNames are the paths of a change, sorted.
 func changedNames(files []runs.ChangedFile) []string {

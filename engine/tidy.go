@@ -8,6 +8,7 @@ import (
 
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/apply"
+	"markmill/engine/worktree/disk"
 	"markmill/runs"
 )
 
@@ -20,11 +21,11 @@ func (e *Engine) Tidy(root string) error {
 	cut, err := store.Unfinished()
 	errs := []error{err}
 	if root != "" {
-		_, err := apply.HalfApplied(root) // runs reconcile tells of those that are to be finished
+		_, err := apply.HalfApplied(root) // `runs reconcile` reports those that are to be finished
 		errs = append(errs, err)
 	}
 	for _, id := range cut {
-		gone, err := store.Discard(id) // all that it had was its directory
+		gone, err := store.Discard(id) // there was only its directory
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -34,7 +35,7 @@ func (e *Engine) Tidy(root string) error {
 		dir := store.Path(id)
 		release, err := runs.Lock(dir)
 		if errors.Is(err, runs.ErrLive) || errors.Is(err, fs.ErrNotExist) {
-			continue // another command is at it
+			continue // another command is working on it
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -48,19 +49,19 @@ func (e *Engine) Tidy(root string) error {
 
 // tidy cleans up after one run, whose lock is held. private is its folder in the cache.
 func tidy(id runs.RunID, dir, private string) error {
-	errs := []error{removeAll(unfinished(private)), runs.At(dir).RemoveTemporary()}
+	errs := []error{disk.RemoveAll(unfinished(private)), runs.At(dir).RemoveTemporary()}
 	if _, err := os.Lstat(filepath.Join(private, keepMark)); err != nil {
-		errs = append(errs, removeAll(private))
+		errs = append(errs, disk.RemoveAll(private))
 	}
 	run, _, err := runs.At(dir).Load()
 	if err != nil {
-		return errors.Join(errs...) // verify tells what is wrong with it
+		return errors.Join(errs...) // `runs verify` reports what is wrong with it
 	}
 	if run.Started.LocalOutput() != "" {
 		errs = append(errs, tidyOutput(run))
 	}
 	if run.Started.Repository != "" {
-		if src, err := worktree.Open(run.Started.Repository); err == nil { // else it is gone, with what was in it
+		if src, err := worktree.Open(run.Started.Repository); err == nil { // else it was removed, and everything in it
 			errs = append(errs, src.Tidy(string(id)))
 		}
 	}

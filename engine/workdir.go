@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"markmill/engine/sandbox"
+	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/pool"
 	"markmill/runs"
 )
@@ -70,7 +71,7 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, removeAll(making))
+		return nil, errors.Join(err, disk.RemoveAll(making))
 	}
 	return w, nil
 }
@@ -85,10 +86,10 @@ func (e *Engine) workRoot(id runs.RunID) string {
 func (w *workdir) close(keepTree bool) error {
 	defer w.release()
 	if !keepTree {
-		return removeAll(w.Root)
+		return disk.RemoveAll(w.Root)
 	}
 	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home, w.Inner} {
-		if err := removeAll(path); err != nil {
+		if err := disk.RemoveAll(path); err != nil {
 			return err
 		}
 	}
@@ -126,7 +127,7 @@ func (e *Engine) sweep(all string) {
 		_, err := runs.At(dir).Stat(runs.LockFile)
 		if err != nil || strings.HasPrefix(d.Name(), makingPrefix) {
 			if info, err := d.Info(); err == nil && e.Now().Sub(info.ModTime()) > stale {
-				_ = removeAll(dir)
+				_ = disk.RemoveAll(dir)
 			}
 			continue
 		}
@@ -134,22 +135,7 @@ func (e *Engine) sweep(all string) {
 		if err != nil {
 			continue // alive
 		}
-		_ = removeAll(dir) // a folder that resists is left for the next run; it harms nobody
+		_ = disk.RemoveAll(dir) // what cannot be removed is left for the next run
 		release()
 	}
-}
-
-// removeAll is os.RemoveAll that also removes folders which a step made read-only, such as Go's module cache.
-func removeAll(path string) error {
-	err := os.RemoveAll(path)
-	if err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(path, func(p string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(path)
 }

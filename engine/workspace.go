@@ -28,11 +28,13 @@ type workspace struct {
 	caches  *sandbox.Shared
 	mark    process.Mark
 	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
+	others  []runs.RunID    // that went on when the run began
 	before  worktree.Fingerprint
 	head    worktree.OID // of the source's checkout, with before
 	owned   []string     // see ownFolders; determined once, because every path of the checkout is compared
 	opaques []string     // repositories inside the checkout of a run in place
 	missed  []string     // what captures may have missed
+	left    unkept       // at the end of the last step
 }
 
 // author is the author of a run's commits: not the user, who did not make them.
@@ -70,6 +72,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	default:
 		if w.eng.Config.Pool != "off" {
 			o.Pool = w.eng.Pool()
+		}
+		if w.others, err = w.eng.Store(p.root()).Marked(); err != nil {
+			return artifact(err)
 		}
 		if w.before, err = p.source.Fingerprint(ctx, w.ownPath); err == nil {
 			w.head, _ = p.source.Head() // none in a repository without commits

@@ -18,6 +18,7 @@ const (
 	FormQuarto    Form = "quarto"
 	FormRMarkdown Form = "rmarkdown"
 	FormRunme     Form = "runme"
+	FormMarimo    Form = "marimo"
 	FormPercent   Form = "percent"
 	FormLight     Form = "light" // only conversions tell it from FormPercent
 	FormJupyter   Form = "jupyter"
@@ -40,6 +41,7 @@ var forms = []formRow{
 	{FormQuarto, "qmd", "Quarto", []string{".qmd"}},
 	{FormRMarkdown, "rmd", "R Markdown", []string{".rmd"}},
 	{FormRunme, "", "Runme", []string{".md", ".markdown"}},
+	{FormMarimo, "", "marimo", []string{".md", ".markdown"}},
 	{FormPercent, "percent", "a percent script", nil},
 	{FormLight, "light", "a light script", nil},
 	{FormJupyter, "ipynb", "a Jupyter notebook", []string{".ipynb"}},

@@ -2,7 +2,11 @@ package notebooks
 
 import (
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+
+	"markmill/notebooks/codec"
 )
 
 // StepID names a step: the author's id, or one made from its place ("step-3").
@@ -107,6 +111,7 @@ const (
 	TagSkip         = "skip"
 	TagRaises       = "raises-exception"
 	TagAllowFailure = "allow-failure"
+	TagInterrupt    = "interrupt-on-timeout"
 	TagNoChange     = "no-change"
 	TagVolatile     = "volatile"
 	TagCheck        = "check-output"
@@ -123,15 +128,17 @@ type Front struct {
 	Timeout     time.Duration // of each step, unless it says otherwise; 0 is none
 	RunTimeout  time.Duration // of the whole run; 0 is none
 	AllowErrors bool          // a step that fails lets the run go on, and does not fail it; tests and reviews do
-	Env         map[string]string
-	Copy        []string // ignored files that the worktree gets too
-	Strict      *bool    // shells: any failing command fails the step; nil is true
-	Sandbox     string   // "", "on", "off", "strict", "required"
-	Network     string   // "", "on", "off"
-	Processes   string   // how long what a step leaves running lives: "", "run", "step"
-	Resources   Resources
-	Secrets     []string
-	SecretsAt   []Place // of each of Secrets in the file; the zero value where that is not known
+	// InterruptOnTimeout lets the run go on behind a step that obeyed the interrupt at its time limit.
+	InterruptOnTimeout bool
+	Env                map[string]string
+	Copy               []string // ignored files that the worktree gets too
+	Strict             *bool    // shells: any failing command fails the step; nil is true
+	Sandbox            string   // "", "on", "off", "strict", "required"
+	Network            string   // "", "on", "off"
+	Processes          string   // how long what a step leaves running lives: "", "run", "step"
+	Resources          Resources
+	Secrets            []string
+	SecretsAt          []Place // of each of Secrets in the file; the zero value where that is not known
 
 	Allow, Forbid    []string
 	Protect          []string // files that judge the run: a change of one has the tests run again without it
@@ -174,4 +181,125 @@ type Normalize struct {
 	Name    string // what a step's normalize= names; built-in names have no Pattern
 	Pattern string // RE2
 	Replace string
+}
+
+// IsID reports whether a word can be the id of a step: letters, digits, - _ . , so that it can also be the name of a
+// folder.
+func IsID(id string) bool { return id != "" && id == Slug(id) }
+
+// Slug makes an id of any text.
+func Slug(text string) string {
+	id := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '-'
+	}, text)
+	id = strings.TrimRight(strings.TrimLeft(id, ".-"), ".")
+	if len(id) > maxID {
+		id = strings.ToValidUTF8(id[:maxID], "")
+	}
+	return id
+}
+
+// maxID is in bytes: the folder of a step is <number>-<id>, and 255 is the limit of most file systems.
+const maxID = 120
+
+// Part is a part of a source: the front matter, a fence, or the text between two of them.
+type Part struct {
+	Kind PartKind
+	Span Span // from the head of its first line, its last newline included
+
+	// Of a fence:
+	Info string
+	Form Form   // how the info string is spelled; "" for a bare language
+	Lang string // as typed, in lower case
+	Code []byte // without the indentation of the fence, option lines included; lines end with \n
+	Step *Step  // of PartStep
+}
+
+// PartKind is what a part is to a run.
+type PartKind int
+
+const (
+	PartText        PartKind = iota // prose, and fences that do not run
+	PartFrontMatter                 //
+	PartParameters                  // a fence of YAML or JSON that declares parameters
+	PartStep
+)
+
+// Parts returns the parts of a Markdown notebook, in order: together they are all bytes of the source. Fences that do
+// not run belong to the text around them.
+func (nb *Notebook) Parts() []Part {
+	var parts []Part
+	at := 0
+	until := func(end int) {
+		if at < end {
+			parts = append(parts, Part{Span: Span{at, end}})
+		}
+	}
+	add := func(p Part) {
+		until(p.Span.Start)
+		parts = append(parts, p)
+		at = p.Span.End
+	}
+	if front := nb.Front.Span; front.End > front.Start {
+		add(Part{Kind: PartFrontMatter, Span: front})
+	}
+	for _, f := range nb.Fences {
+		if f.Kind != PartText {
+			add(f)
+		}
+	}
+	until(len(nb.Source))
+	return parts
+}
+
+// Text returns the bytes of a part.
+func (nb *Notebook) Text(p Part) string { return string(nb.Source[p.Span.Start:p.Span.End]) }
+
+// Declares reports whether a fence of YAML or JSON declares parameters.
+func (nb *Notebook) Declares() bool {
+	return slices.ContainsFunc(nb.Fences, func(p Part) bool { return p.Kind == PartParameters })
+}
+
+// Cell is a code cell of a form that another package reads.
+type Cell struct {
+	ID       string // as the form has it; "" without one
+	Place    int    // among all cells, from 1: names a cell without an id; 0: its place among the steps does
+	Lang     string
+	Apart    bool // the cell itself says its language
+	Code     string
+	At       Span // the whole cell in the source
+	Line     int  // where it begins
+	CodeLine int  // where its code begins
+	Tags     []string
+	Options  []Option
+	Block    string // the YAML that declares the parameters it assigns; "" if it declares them itself
+	Strict   bool   // an option that nobody knows is a mistake, and not another tool's
+}
+
+// Option is an attribute of a cell, as one of an info string is.
+type Option struct {
+	Name  string
+	Value codec.Raw
+	At    int // offset in the source
+}
+
+// FrontMatter is a front matter that such a reader found.
+type FrontMatter struct {
+	Text   []byte                         // YAML or JSON: names and values
+	At     Span                           // all of it, its marks included
+	Place  func(line, col int) (int, int) // of the source, of a place in Text; all from 1
+	Strict bool                           // a key that nobody knows is a mistake, and not another tool's
+}
+
+// CellFile is what such a reader found in a file.
+type CellFile struct {
+	Name        string
+	Source      []byte
+	Form        Form
+	FrontMatter []FrontMatter
+	Head        *FrontMatter // the text at the head that is no front matter for the reader; nil without one
+	Cells       []Cell
 }

@@ -17,6 +17,17 @@ type Attribute struct {
 	Value any
 }
 
+// Text returns the value as an info string has it, not quoted; separator joins a list.
+func (a Attribute) Text(separator string) string {
+	switch v := a.Value.(type) {
+	case time.Duration:
+		return v.Round(time.Millisecond).String()
+	case []string:
+		return strings.Join(v, separator)
+	}
+	return fmt.Sprint(a.Value)
+}
+
 // Attributes returns the options that the step sets itself, in the canonical order.
 func (s *Step) Attributes() []Attribute {
 	var out []Attribute
@@ -57,17 +68,12 @@ func (s *Step) Info() string {
 	}
 	pair := func(name, value string) { b.WriteString(" " + name + "=" + infoValue(value)) }
 	for _, a := range s.Attributes() {
-		switch v := a.Value.(type) {
-		case time.Duration:
-			pair(a.Name, v.Round(time.Millisecond).String())
-		case []string:
-			pair(a.Name, strings.Join(v, " "))
-		case map[string]string:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				pair(a.Name+"."+name, v[name])
-			}
-		default:
-			pair(a.Name, fmt.Sprint(v))
+		v, isMap := a.Value.(map[string]string)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			pair(a.Name+"."+name, v[name])
+		}
+		if !isMap {
+			pair(a.Name, a.Text(" "))
 		}
 	}
 	b.WriteString("}")

@@ -241,10 +241,10 @@ func TestReportIsPlain(t *testing.T) {
 func TestOutputIsBounded(t *testing.T) {
 	nb := testNotebook("```python {#s}\n```\n```python {#many}\n```\n")
 	d := newDir(nb)
-	rec := d.ends(0, runs.StepPassed, 0, strings.Repeat("x", 1<<21), strings.Repeat("y\n", 1<<20))
+	rec := d.ends(0, runs.StepPassed, 0, strings.Repeat("x", 1<<19), strings.Repeat("y\n", 1<<18))
 	many := d.ends(1, runs.StepPassed, 0, "", "")
 	d.file("p.html", "<b>not a table</b><script></script>")
-	for i := range 20000 {
+	for i := range 4000 {
 		rec.Finished.Displays = append(rec.Finished.Displays,
 			runs.DisplayData{MIME: "image/png", File: "p.png", Digest: runs.Digest(fmt.Sprint(i))},
 			runs.DisplayData{MIME: "text/html", File: "p.html", Alt: strings.Repeat("z", 1000)})
@@ -253,7 +253,7 @@ func TestOutputIsBounded(t *testing.T) {
 		rec.Scraps = append(rec.Scraps, runs.ScrapData{Name: fmt.Sprint("s", i), Type: runs.ScrapJSON,
 			Value: codec.Raw(strings.Repeat("[", 500) + strings.Repeat("]", 500))})
 	}
-	d.changes(rec, fixPatch+strings.Repeat("+line\n", 1<<20), runs.ChangedFile{Path: "x", Added: 1 << 20})
+	d.changes(rec, fixPatch+strings.Repeat("+line\n", 1<<16), runs.ChangedFile{Path: "x", Added: 1 << 16})
 	out, err := Output(runs.OutputFile, nb, d.run, d)
 	if err != nil {
 		t.Fatal(err)

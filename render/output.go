@@ -90,14 +90,10 @@ func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, f
 	if nb.Front.MaxOutput > 0 {
 		limit = int(nb.Front.MaxOutput)
 	}
-	steps := map[notebooks.StepID]*notebooks.Step{}
-	for _, s := range nb.Steps {
-		steps[s.ID] = s
-	}
 	pics, book := pictures(run), safe.NewRuleBook(nb)
 	var regions []region.Region
 	for i, rec := range run.Steps {
-		step := steps[rec.Planned.ID]
+		step := nb.Step(rec.Planned.ID)
 		if step == nil {
 			return nil, fmt.Errorf("render: the journal has a step %q that the notebook has not", rec.Planned.ID)
 		}
@@ -123,4 +119,40 @@ func stepRegions(nb *notebooks.Notebook, run *runs.Run, m *notebooks.Manifest, f
 	}
 	sort.SliceStable(regions, func(i, j int) bool { return regions[i].At < regions[j].At })
 	return regions, nil
+}
+
+// Shown returns a run with its results as Jupyter shows them at the end: an update replaces the earlier results with
+// its display id, and is not shown itself. The argument is not changed.
+func Shown(run *runs.Run) *runs.Run {
+	last := map[string]runs.DisplayData{}
+	for _, s := range run.Steps {
+		if s.Finished == nil {
+			continue
+		}
+		for _, d := range s.Finished.Displays {
+			if d.DisplayID != "" {
+				last[d.DisplayID] = d
+			}
+		}
+	}
+	if len(last) == 0 {
+		return run
+	}
+	run = new(*run)
+	run.Steps = slices.Clone(run.Steps)
+	for i := range run.Steps {
+		f := run.Steps[i].Finished
+		if f == nil || len(f.Displays) == 0 {
+			continue
+		}
+		f = new(*f)
+		f.Displays = slices.DeleteFunc(slices.Clone(f.Displays), func(d runs.DisplayData) bool { return d.Update })
+		for j, d := range f.Displays {
+			if d.DisplayID != "" {
+				f.Displays[j] = last[d.DisplayID]
+			}
+		}
+		run.Steps[i].Finished = f
+	}
+	return run
 }

@@ -23,6 +23,9 @@ func WriteTestLog(w io.Writer, run *runs.Run, files fs.FS) error {
 		}
 		none = false
 		_, words := result.Verdict(s)
+		if s.Forked() {
+			words += CarriedWords(s)
+		}
 		fmt.Fprintf(out, "=== %s: %s", plain.Escape(string(s.Planned.ID)), plain.Line([]byte(words)))
 		f := s.Finished
 		if f == nil {

@@ -14,7 +14,7 @@ import (
 
 // Outcome summarizes a run on one line: the steps that passed, and the size of the change.
 func Outcome(run *runs.Run) string {
-	passed, planned := 0, 0
+	passed, planned, carried := 0, 0, 0
 	for _, s := range run.Steps {
 		if s.Planned.Action == runs.ActionSkip || s.Finished != nil && s.Finished.Status == runs.StepSkipped {
 			continue
@@ -22,9 +22,12 @@ func Outcome(run *runs.Run) string {
 		planned++
 		if s.Finished != nil && (s.Finished.Status == runs.StepPassed || s.Finished.Status == runs.StepAllowed) {
 			passed++
+			if s.Forked() {
+				carried++
+			}
 		}
 	}
-	words := fmt.Sprintf("%d of %s passed", passed, plain.Counted(planned, "step"))
+	words := fmt.Sprintf("%d of %s passed", passed, plain.Counted(planned, "step")) + result.EarlierWords(carried)
 	if n := len(run.Steps) - planned; n > 0 {
 		words += fmt.Sprintf(", %d skipped", n)
 	}
@@ -153,6 +156,24 @@ func ApprovalWords(run *runs.Run) string {
 	}
 	if g.Principals != "" {
 		words += " of " + g.Principals
+	}
+	return words
+}
+
+// CarriedWords names the earlier run that ran a step, and says whether the step was replayed for its state. It
+// returns "" for a step of this run. The output notebook omits this: it must not depend on whether a run was
+// interrupted.
+func CarriedWords(s runs.StepRecord) string {
+	from := s.CarriedFrom()
+	if from == "" {
+		return ""
+	}
+	words := ", in run " + string(from)
+	if s.Replayed != nil {
+		words += "; run again for its state only"
+		if len(s.Replayed.Differs) > 0 {
+			words += ", and was another then: " + strings.Join(s.Replayed.Differs, ", ")
+		}
 	}
 	return words
 }

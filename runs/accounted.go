@@ -25,8 +25,9 @@ func (r *Run) isPicture(name string) bool {
 	return assets != "" && strings.HasPrefix(name, path.Clean(strings.ReplaceAll(assets, `\`, "/"))+"/")
 }
 
-// Unnamed returns the digests of the files that no event of a run names and that are no views.
-func (r *Record) Unnamed(run *Run) ([]SealedFile, error) {
+// Unnamed returns the digests of the files, of those that among picks, which no event of a run names and which are no
+// views. A nil among picks all.
+func (r *Record) Unnamed(run *Run, among func(name string) bool) ([]SealedFile, error) {
 	held, done, err := r.held()
 	if err != nil {
 		return nil, err
@@ -35,7 +36,8 @@ func (r *Record) Unnamed(run *Run) ([]SealedFile, error) {
 	named := run.Digests()
 	var files []SealedFile
 	err = held.walk(func(name string) error {
-		if _, found := named[name]; found || run.isView(name) || run.isPicture(name) {
+		_, found := named[name]
+		if found || run.isView(name) || run.isPicture(name) || among != nil && !among(name) {
 			return nil
 		}
 		digest, _, err := held.Digest(name)

@@ -79,7 +79,7 @@ func (t *Terms) Differences(other *Terms) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for _, name := range differing(mine, theirs, sameJSON) {
+	for _, name := range differing(mine, theirs, codec.Same) {
 		if name != "parameters" {
 			out = append(out, name)
 			continue

@@ -237,7 +237,7 @@ func Shown(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 // Citing returns the run whose record has an approval, "" without one. It finds the use of an approval whose mark was
 // removed.
 func (s Store) Citing(approval string) (RunID, error) {
-	ids, err := s.ids()
+	ids, err := s.IDs()
 	if err != nil {
 		return "", err
 	}

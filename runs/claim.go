@@ -30,9 +30,6 @@ func (s Store) LockIndex(wait time.Duration) (release func(), err error) {
 	}
 }
 
-// IDs returns the names of the run directories, sorted.
-func (s Store) IDs() ([]RunID, error) { return s.ids() }
-
 // Changed is when a run directory was last made or removed; the zero time if there are none.
 func (s Store) Changed() (time.Time, error) {
 	info, err := os.Stat(s.runs())

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
-	"io"
 	"strings"
 )
 
@@ -56,10 +55,3 @@ func (h *Hasher) Digest() Digest { return makeDigest(h.hash.Sum(nil)) }
 
 // Bytes returns how many bytes were written so far.
 func (h *Hasher) Bytes() int64 { return h.bytes }
-
-// digestOfReader reads r to its end.
-func digestOfReader(r io.Reader) (Digest, int64, error) {
-	h := NewHasher()
-	_, err := io.Copy(h, r)
-	return h.Digest(), h.bytes, err
-}

@@ -77,6 +77,17 @@ func (s Store) marks() ([]string, error) {
 	return names, err
 }
 
+// Marked returns the runs that somebody works on, and those of which somebody was killed. A run is one of them until its
+// output notebook is in place, which is after its last event.
+func (s Store) Marked() ([]RunID, error) {
+	names, err := s.marks()
+	ids := make([]RunID, len(names))
+	for i, name := range names {
+		ids[i] = RunID(name)
+	}
+	return ids, err
+}
+
 // Survey looks at every run and makes the marks that are missing: those of an earlier version, which made none. A run
 // calls it in a store without marks; commands that put a store in order always do.
 func (s Store) Survey() error {

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"bytes"
+	"encoding/base64"
 	"slices"
 
 	"markmill/notebooks"
@@ -83,7 +85,8 @@ type OutputData struct {
 	Bytes     int64                `json:"bytes,omitzero"`
 	File      string               `json:"file,omitzero"` // display-<k>.<ext> in the step's folder, of the MIME type
 	MIME      string               `json:"mime,omitzero"`
-	Data      map[string]codec.Raw `json:"data,omitempty"` // the other MIME types of the result; widget: its state
+	Column    int                  `json:"column,omitzero"` // where the kernel broke the lines of its base64; 0 nowhere
+	Data      map[string]codec.Raw `json:"data,omitempty"`  // the other MIME types of the result; widget: its state
 	Metadata  map[string]codec.Raw `json:"metadata,omitempty"`
 	Buffers   []WidgetBuffer       `json:"buffers,omitempty"`   // widget: the binary part of its state
 	DisplayID string               `json:"display_id,omitzero"` // by which later results may replace it
@@ -97,4 +100,14 @@ type WidgetBuffer struct {
 	Data     string    `json:"data"` // in base64
 	Encoding string    `json:"encoding"`
 	Path     codec.Raw `json:"path"`
+}
+
+// Base64 returns a content in base64, with a line break after each column characters, and none at its end.
+func Base64(content []byte, column int) string {
+	text := base64.StdEncoding.EncodeToString(content)
+	if column <= 0 {
+		return text
+	}
+	lines := slices.Collect(slices.Chunk([]byte(text), column))
+	return string(bytes.Join(lines, []byte("\n")))
 }

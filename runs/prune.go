@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// manyRuns is how many runs a store has before their names alone cost a run something.
+// manyRuns is the number of runs from which listing their names slows down a run.
 const manyRuns = 1000
 
 // PruneSometimes is Prune for the end of every run. If many runs are left it lists them again only after a
@@ -44,19 +44,52 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 	return p.gone, err
 }
 
+// Prunable is what Prune would remove.
+type Prunable struct {
+	Runs   []RunID   `json:"runs"`
+	Sweeps []SweepID `json:"sweeps"`
+	// Next is when another run becomes old enough, if it is not among the newest ones anyway.
+	Next time.Time `json:"next,omitzero"`
+}
+
+// Prunable says what Prune would remove now, and removes nothing.
+func (s Store) Prunable(keep int, age time.Duration, now time.Time) (told Prunable, err error) {
+	p := &pruning{store: s, dry: true, entries: map[RunID]*Entry{}}
+	if p.ids, err = s.IDs(); err != nil {
+		return told, err
+	}
+	if err := p.walk(keep, age, now); err != nil || len(p.gone) == 0 {
+		return Prunable{Next: p.next}, err
+	}
+	gone := map[RunID]bool{}
+	for _, id := range p.gone {
+		gone[id] = true
+	}
+	sweeps, err := s.emptySweeps(gone)
+	return Prunable{Runs: p.gone, Sweeps: sweeps, Next: p.next}, err
+}
+
 func (s Store) prune(keep int, age time.Duration, now time.Time) (*pruning, error) {
 	p := &pruning{store: s, entries: map[RunID]*Entry{}}
-	if err := s.EmptyTrash(); err != nil {
-		return p, err
+	err := s.EmptyTrash()
+	if err == nil {
+		p.ids, err = s.IDs()
 	}
-	ids, err := s.ids()
-	if err != nil {
-		return p, err
+	if err == nil {
+		err = p.walk(keep, age, now)
 	}
-	p.ids = ids
+	if err == nil && len(p.gone) > 0 {
+		err = s.pruneSweeps()
+	}
+	return p, err
+}
+
+// walk visits the runs, the newest first, and removes those that are due.
+func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 	old := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) > age }
-	if len(ids) <= keep || !slices.ContainsFunc(ids, func(id RunID) bool { return old(p.start(id)) }) {
-		return p, nil // after every run: the names alone must say it
+	ids := p.ids
+	if len(ids) <= keep || !p.dry && !slices.ContainsFunc(ids, func(id RunID) bool { return old(p.start(id)) }) {
+		return nil // called after every run, so the names alone decide
 	}
 	slices.SortFunc(ids, func(a, b RunID) int { return p.start(b).Compare(p.start(a)) })
 	counted := 0
@@ -68,7 +101,7 @@ func (s Store) prune(keep int, age time.Duration, now time.Time) (*pruning, erro
 		}
 		together := ids[:n]
 		ids = ids[n:]
-		if counted >= keep && !old(second) {
+		if counted >= keep && !old(second) && !p.dry {
 			continue
 		}
 		p.newestFirst(together)
@@ -78,26 +111,28 @@ func (s Store) prune(keep int, age time.Duration, now time.Time) (*pruning, erro
 				continue
 			}
 			counted++
-			if counted <= keep || entry.Status == Running || !old(entry.StartedAt) {
-				continue
-			}
-			if err := p.removeWithInner(entry); err != nil {
-				return p, err
+			switch {
+			case counted <= keep || entry.Status == Running || entry.StartedAt.IsZero():
+			case !old(entry.StartedAt):
+				p.next = entry.StartedAt.Add(age) // the newest come first
+			default:
+				if err := p.removeWithInner(entry); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	if len(p.gone) > 0 {
-		err = s.pruneSweeps()
-	}
-	return p, err
+	return nil
 }
 
-// pruning is a Prune that goes on.
+// pruning is the state of a Prune.
 type pruning struct {
 	store   Store
+	dry     bool // nothing is removed: Prunable
 	ids     []RunID
 	entries map[RunID]*Entry // those that were read; nil is a run that is gone
 	gone    []RunID
+	next    time.Time // see Prunable
 }
 
 // start is when a run started: by its name, if that is a RunID.
@@ -139,12 +174,15 @@ func (p *pruning) entry(id RunID) *Entry {
 
 // removeWithInner removes a run, and then the runs that were made in its steps: they began while it went on.
 func (p *pruning) removeWithInner(around *Entry) error {
-	removed, err := p.store.remove(around.ID, nil)
-	if err != nil || !removed {
+	if p.dry {
+		if around.Status == Running {
+			return nil
+		}
+	} else if removed, err := p.store.remove(around.ID, nil); err != nil || !removed {
 		return err
 	}
 	p.gone = append(p.gone, around.ID)
-	const second = time.Second // of which names tell no part
+	const second = time.Second // names have no fractions of it
 	for _, id := range p.ids {
 		if at := p.start(id); at.Before(around.StartedAt.Add(-second)) ||
 			!around.FinishedAt.IsZero() && at.After(around.FinishedAt.Add(second)) {

@@ -53,7 +53,7 @@ func TestPruneReadsFew(t *testing.T) {
 	for i := range runs {
 		newRecord(t, store, aTime.Add(time.Duration(i)*time.Hour), byte(i))
 	}
-	ids, err := store.ids()
+	ids, err := store.IDs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (r *Record) complete(record *loaded, asked *AbortData, clock func() time.Ti
 		if err := r.sealCommits(record.run, &data); err != nil {
 			return nil, err
 		}
-		if data.Files, err = r.Unnamed(record.run); err != nil {
+		if data.Files, err = r.Unnamed(record.run, nil); err != nil {
 			return nil, err
 		}
 		event, err := journal.Append(RunCompleted, "", data)

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"markmill/notebooks"
@@ -148,8 +149,9 @@ func (r *Record) Digest(name string) (Digest, int64, error) {
 	if err != nil {
 		return "", 0, err
 	}
-	digest, size, err := digestOfReader(file)
-	return digest, size, errors.Join(err, file.Close())
+	sum := NewHasher()
+	_, err = io.Copy(sum, file)
+	return sum.Digest(), sum.bytes, errors.Join(err, file.Close())
 }
 
 // List returns the names of all files of the record in lexical order of folders. It leaves out the lock and what a
@@ -311,4 +313,56 @@ func cannotRead(path string, err error) error {
 	return &notebooks.Error{
 		Kind: notebooks.KindRecord, File: path, Msg: "cannot be read: " + cause(err).Error(), Err: err,
 	}
+}
+
+func cannotWrite(path string, err error) error {
+	return &notebooks.Error{
+		Kind: notebooks.KindArtifact, File: path,
+		Msg: "cannot be written: " + cause(err).Error(), Hint: Remedy(err), Err: err,
+	}
+}
+
+// cause leaves out the path that a PathError repeats.
+func cause(err error) error {
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+// Remedy says what to do about a file that cannot be written; "" if only the system's message is known.
+func Remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "make room on the disk, and run again"
+	case errors.Is(err, syscall.EDQUOT):
+		return "make room in the quota, and run again"
+	case errors.Is(err, syscall.EFBIG):
+		return "raise the limit of the size of files (ulimit -f), and run again"
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return "let somebody write there, or let MARKMILL_DIR (records) and XDG_CACHE_HOME (worktrees) name other folders"
+	case errors.Is(err, syscall.EIO):
+		return "the disk fails: see the log of the system"
+	}
+	return ""
+}
+
+// Replay folds the events of the journal up to the one with the number at, counted from 0, and returns what was known
+// after it, with all events of the journal. at -1 is the last event. The run may be alive. It returns an error for a
+// number that the journal does not have.
+func (r *Record) Replay(at int) (*Run, []Event, error) {
+	l, err := r.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	if at == -1 {
+		at = len(l.events) - 1
+	}
+	if at < 0 || at >= len(l.events) {
+		return nil, nil, &notebooks.Error{Kind: notebooks.KindOption, File: JournalFile,
+			Msg: fmt.Sprintf("run %s has no event %d: its events are 0 to %d", l.run.ID, at, len(l.events)-1)}
+	}
+	run, err := Fold(l.events[:at+1])
+	return run, l.events, err
 }

@@ -47,6 +47,8 @@ type CarriedData struct {
 	// Tree is the tree of the event in that run, where it is another here: the fork began with other files, of which no
 	// carried step had read one.
 	Tree string `json:"tree,omitzero"`
+	// Forked says that a fork carried the step: it is no part of one run that was interrupted, and its output says so.
+	Forked bool `json:"forked,omitzero"`
 }
 
 // OptionsData are the options of the command line that decide what a run does and are not in the contract or the plan.
@@ -128,6 +130,11 @@ func (s *StepRecord) CarriedFrom() RunID {
 		return ""
 	}
 	return s.Finished.Carried.Ran
+}
+
+// Forked reports whether a fork took the step over: it ran in an earlier run, and the result is not shown as of this one.
+func (s *StepRecord) Forked() bool {
+	return s.Finished != nil && s.Finished.Carried != nil && s.Finished.Carried.Forked
 }
 
 // ReplayDir is the folder, in that of a carried step, with what it printed when it ran again for its state.

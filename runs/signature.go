@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"markmill/notebooks/forms"
-	"markmill/notebooks/ipynb"
-	"markmill/notebooks/region"
 	"markmill/runs/sshsig"
 )
 
@@ -66,16 +64,9 @@ func signedBy(sig *sshsig.Signature, namespace string, allowed *sshsig.AllowedSi
 // SignedOutput says who signed the manifest of an output notebook; nil without a signature. It returns an error if the
 // signature is not of this manifest.
 func SignedOutput(name string, text []byte, signers Signers) (*SignedBy, error) {
-	m := region.Strip(name, text).Manifest
-	if forms.IsJupyter(name, text) {
-		nb, err := ipynb.Parse(name, text)
-		if err != nil {
-			return nil, err
-		}
-		m = nb.Manifest()
-	}
-	if m == nil || m.Signature == "" {
-		return nil, nil
+	m, err := forms.Manifest(name, text)
+	if err != nil || m == nil || m.Signature == "" {
+		return nil, err
 	}
 	data, err := m.SigningBytes()
 	if err != nil {

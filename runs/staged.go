@@ -45,6 +45,16 @@ func stagedName(path string, id RunID) string {
 	return filepath.Join(filepath.Dir(path), TempPrefix+string(id)+"-"+digest)
 }
 
+// StagedBy is the run that staged a file of this name, "" if none did.
+func StagedBy(name string) RunID {
+	rest, ok := strings.CutPrefix(name, TempPrefix)
+	end := strings.LastIndexByte(rest, '-')
+	if id := RunID(rest[:max(end, 0)]); ok && id.Valid() {
+		return id
+	}
+	return ""
+}
+
 // DiscardOutput removes the files that a run staged in a folder and did not commit.
 func DiscardOutput(folder string, id RunID) error {
 	entries, err := os.ReadDir(folder)

@@ -165,7 +165,7 @@ func TestDiscardWhileOthersBegin(t *testing.T) {
 	}
 	others.Wait()
 	discard()
-	left, err := store.ids()
+	left, err := store.IDs()
 	if err != nil || len(left) != n {
 		t.Errorf("%d runs are left of %d, %v: %v", len(left), n, err, left)
 	}

@@ -107,7 +107,7 @@ type Entry struct {
 // a run claims, which Verify checks. A run that is neither completed nor alive is listed as interrupted, one that
 // cannot be read as damaged.
 func (s Store) List() ([]Entry, error) {
-	ids, err := s.ids()
+	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +139,8 @@ func sortNewest(entries []Entry) {
 	})
 }
 
-// ids returns the names of the run directories, sorted.
-func (s Store) ids() ([]RunID, error) {
+// IDs returns the names of the run directories, sorted.
+func (s Store) IDs() ([]RunID, error) {
 	folders, err := os.ReadDir(s.runs())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -175,7 +175,7 @@ func readEntry(id RunID, dir string) Entry {
 	entry.StartedAt, _ = startOf(id) // the zero time if the name is no RunID
 	first, last, err := record.ends()
 	if err == nil && last.Type != RunCompleted && !Alive(dir) {
-		first, last, err = record.ends() // it may have ended between the two
+		first, last, err = record.ends() // it may have ended in between
 		entry.Reason = "it was interrupted and is not completed"
 	}
 	if err != nil && record.beingMade(id) {
@@ -183,7 +183,7 @@ func readEntry(id RunID, dir string) Entry {
 		return entry
 	}
 	if err != nil {
-		first, last, err = record.ends() // its first event may have come between the two
+		first, last, err = record.ends() // its first event may have been written in between
 	}
 	var started RunStartedData
 	if err == nil {
@@ -261,10 +261,10 @@ func reasonOf(completed *CompletedData) string {
 	return words + ": " + causes[0].Message
 }
 
-// making is how long a run may take from making its folder to its first event: some thousand times what is usual.
+// making is how long a run may take from creating its folder to its first event: some thousand times the usual time.
 const making = 10 * time.Second
 
-// beingMade reports whether a record without an event is that of a run which has only begun.
+// beingMade reports whether a record without an event belongs to a run that has just started.
 func (r *Record) beingMade(id RunID) bool {
 	if journal, err := r.Stat(JournalFile); err == nil && journal.Size() > 0 {
 		return false
@@ -277,7 +277,7 @@ func (r *Record) beingMade(id RunID) bool {
 // before a part from its middle: "02" is the run whose id ends with 02, not every run of February. A word that matches
 // none or several is an error, which lists the several, the newest first.
 func (s Store) Find(word string) (RunID, string, error) {
-	ids, err := s.ids()
+	ids, err := s.IDs()
 	if err != nil {
 		return "", "", err
 	}
@@ -350,7 +350,7 @@ func (s Store) latest(ids []RunID) (RunID, string, error) {
 
 // Newest returns the newest runs, at most so many, by the time in their ids. It opens the journals of no others.
 func (s Store) Newest(most int) ([]Entry, error) {
-	ids, err := s.ids()
+	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
 	}
@@ -362,72 +362,6 @@ func (s Store) Newest(most int) ([]Entry, error) {
 	}
 	sortNewest(entries)
 	return entries, nil
-}
-
-// prunable returns the runs of a list that are to be removed, inner runs apart, and when age alone makes the next one
-// so; the zero time if there is none.
-func prunable(entries []Entry, ids []RunID, keep int, age time.Duration, now time.Time) (due []Entry, next time.Time) {
-	counted := 0
-	for _, entry := range entries {
-		if inStore(entry.Parent, ids) {
-			continue
-		}
-		counted++
-		if counted <= keep || entry.Status == Running || entry.StartedAt.IsZero() {
-			continue
-		}
-		if now.Sub(entry.StartedAt) > age {
-			due = append(due, entry)
-		} else { // the newest come first
-			next = entry.StartedAt.Add(age)
-		}
-	}
-	return due, next
-}
-
-// Prunable is what Prune would remove.
-type Prunable struct {
-	Runs   []RunID   `json:"runs"`
-	Sweeps []SweepID `json:"sweeps"`
-	// Next is when another run becomes old enough, if it is not among the newest ones anyway.
-	Next time.Time `json:"next,omitzero"`
-}
-
-// Prunable says what Prune would remove now, and removes nothing.
-func (s Store) Prunable(keep int, age time.Duration, now time.Time) (p Prunable, err error) {
-	ids, err := s.ids()
-	if err != nil {
-		return p, err
-	}
-	entries, err := s.List()
-	if err != nil {
-		return p, err
-	}
-	due, next := prunable(entries, ids, keep, age, now)
-	p.Next = next
-	inner, gone := byParent(entries), map[RunID]bool{}
-	for i := 0; i < len(due); i++ { // with the runs in their steps, which are appended
-		if id := due[i].ID; !gone[id] && due[i].Status != Running {
-			gone[id] = true
-			p.Runs = append(p.Runs, id)
-			due = append(due, inner[id]...)
-		}
-	}
-	if len(gone) > 0 {
-		p.Sweeps, err = s.emptySweeps(gone)
-	}
-	return p, err
-}
-
-// byParent returns the inner runs of each run.
-func byParent(entries []Entry) map[RunID][]Entry {
-	inner := map[RunID][]Entry{}
-	for _, entry := range entries {
-		if entry.Parent != "" {
-			inner[entry.Parent] = append(inner[entry.Parent], entry)
-		}
-	}
-	return inner
 }
 
 // remove renames the run directory before it empties it, so that a crash leaves no half of a run in the list. It

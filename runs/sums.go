@@ -141,10 +141,6 @@ func (r *Record) CheckSums() ([]Finding, error) {
 			findings = append(findings, Finding{path, words})
 		}
 	}
-	sortFindings(findings)
-	return findings, nil
-}
-
-func sortFindings(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int { return strings.Compare(a.Where, b.Where) })
+	return findings, nil
 }

@@ -110,8 +110,11 @@ type SweepState struct {
 	Ended *SweepRunEndedData // nil: its run has not ended
 }
 
-// Missing reports whether the row has no run that came to its end.
-func (s *SweepState) Missing() bool { return s.Ended == nil || s.Ended.Status == Interrupted }
+// Missing reports whether the row has no run that came to its end, or one whose record could not be written, as on a
+// full disk.
+func (s *SweepState) Missing() bool {
+	return s.Ended == nil || s.Ended.Status == Interrupted || strings.HasPrefix(s.Ended.Reason, CodeArtifactWriteFailure)
+}
 
 // Verdict is the status and the exit code of a sweep as its rows are: the worst of them. A status that is not known
 // counts as a failure. A signal that ended the sweep gives its own exit code.

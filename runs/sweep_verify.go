@@ -96,7 +96,7 @@ func (s *Sweep) differs(i int, run *Run) (out []string) {
 	for _, given := range row.Given {
 		found := false
 		for _, has := range run.Started.Options.Given {
-			found = found || has.Name == given.Name && sameJSON(codec.Raw(has.Wire), codec.Raw(given.Wire))
+			found = found || has.Name == given.Name && codec.Same(codec.Raw(has.Wire), codec.Raw(given.Wire))
 		}
 		if !found {
 			out = append(out, fmt.Sprintf("it did not run with the row's value of %s, %s", given.Name, given.Wire))

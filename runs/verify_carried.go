@@ -208,6 +208,8 @@ func differs(e Event, mark *CarriedData, was Event, from *ResumedData) string {
 		return fmt.Sprintf("it names event %d (%s) of %s", mark.Seq, mark.Hash, mark.Run)
 	case mark.Ran != ran || !mark.Time.Equal(at):
 		return fmt.Sprintf("that ran in %s at %s", ran, Shown(at))
+	case mark.Forked != (from.Fork != nil || earlier != nil && earlier.Forked):
+		return "it says of a fork that it was none, or the reverse"
 	}
 	now, err := membersOf(e.Data)
 	if err != nil {
@@ -225,7 +227,7 @@ func differs(e Event, mark *CarriedData, was Event, from *ResumedData) string {
 		delete(now, name)
 		delete(then, name)
 	}
-	names := differing(then, now, sameJSON)
+	names := differing(then, now, codec.Same)
 	if len(names) == 0 {
 		return ""
 	}

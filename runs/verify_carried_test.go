@@ -82,7 +82,8 @@ func goneOn(t *testing.T, then, source []byte, fork *ForkData,
 		if err := codec.Unmarshal(e.Data, &data); err != nil {
 			t.Fatal(err)
 		}
-		data["carried"] = map[string]any{"run_id": was, "seq": e.Seq, "hash": e.Hash, "ran_in": was, "time": e.Time}
+		data["carried"] = map[string]any{"run_id": was, "seq": e.Seq, "hash": e.Hash, "ran_in": was, "time": e.Time,
+			"forked": fork != nil}
 		if e.Type == StepFinished {
 			data["commit"] = "c2"
 		}
@@ -144,6 +145,7 @@ func TestVerifyCarried(t *testing.T) {
 		{"another event", mark(1, "seq", 5), "it names event 5"},
 		{"another run", mark(0, "ran_in", "20261121T090000Z-n-0102030405060708"), "that ran in"},
 		{"another time", mark(0, "time", aTime.Add(-time.Hour)), "that ran in"},
+		{"a fork that is none", mark(3, "forked", true), "it says of a fork that it was none, or the reverse"},
 		{"a scrap is left out", without(1), "is carried from event 4"},
 		{"the last scrap is left out", without(2), "is carried from event 5"},
 		{"a scrap is the run's own", unmarked(1), "is the run's own, and others of the step are carried"},

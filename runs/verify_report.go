@@ -38,7 +38,7 @@ func (c *check) report() {
 		switch {
 		case !found:
 			c.v.find(ReportFile, "%s is missing", name)
-		case !sameJSON(value, want[name]):
+		case !codec.Same(value, want[name]):
 			c.v.find(ReportFile, "%s is %s and the record gives %s", name, clip(value), clip(want[name]))
 		}
 	}
@@ -59,16 +59,6 @@ func membersOf(v any) (map[string]codec.Raw, error) {
 	}
 	var members map[string]codec.Raw
 	return members, codec.Unmarshal(text, &members)
-}
-
-// sameJSON compares values in canonical JSON.
-func sameJSON(a, b codec.Raw) bool {
-	first, err := codec.Marshal(a)
-	if err != nil {
-		return false
-	}
-	second, err := codec.Marshal(b)
-	return err == nil && bytes.Equal(first, second)
 }
 
 // clip shortens a value for a message.

@@ -7,11 +7,12 @@ import "markmill/notebooks/codec"
 func Warm() {
 	for _, v := range []any{
 		&RunStartedData{}, &ContractData{}, &PlanData{}, &StepStartedData{}, &StepFinishedData{}, &DiffCheckedData{},
-		&VerificationData{}, &CompletedData{}, &ScrapData{}, &PatchData{}, &Event{Data: codec.Raw("{}")},
+		&VerificationData{}, &CompletedData{}, &ScrapData{}, &PatchData{}, &sealed{Data: codec.Raw("{}")},
 	} {
 		if b, err := codec.Marshal(v); err == nil {
 			_ = codec.Unmarshal(b, v) // only the decoder is wanted
 		}
 	}
+	_ = codec.Unmarshal([]byte("{}"), &Event{})
 	_, _ = codec.Marshal(&Report{})
 }

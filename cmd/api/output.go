@@ -1,8 +1,10 @@
 package api
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +40,20 @@ func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, 
 		}
 	}
 	return params.ExpandPath(output, bound, extra)
+}
+
+// Within returns an error if the values in an OUTPUT of the repository's settings lead out of the folder that they name:
+// who gives values does not choose where files are written.
+func Within(settings, output string) error {
+	if !filepath.IsLocal(settings) || settings == output {
+		return nil
+	}
+	if filepath.IsLocal(output) && !slices.Contains(strings.Split(filepath.ToSlash(output), "/"), "..") {
+		return nil
+	}
+	return &notebooks.Error{Kind: notebooks.KindOption, File: engine.ConfigFile,
+		Msg:  fmt.Sprintf("output: %s is %s with these values, which leads out of its folder", settings, output),
+		Hint: "give OUTPUT, or other values"}
 }
 
 // LikeSource gives the OUTPUT of the repository's settings, which is written for Markdown, the extension of a Jupyter

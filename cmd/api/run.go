@@ -20,7 +20,6 @@ import (
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/params"
-	"markmill/notebooks/region"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -115,14 +114,7 @@ func Source(notebook string, given bool) ([]byte, error) {
 		}
 		return ipynb.Source(nb, given), nil
 	}
-	if forms.IsPercent(notebook, src) { // no run leaves anything in it
-		return src, nil
-	}
-	s := region.Strip(filepath.ToSlash(notebook), src)
-	if len(s.Problems) > 0 {
-		return nil, s.Problems
-	}
-	return s.Source, nil
+	return forms.Source(filepath.ToSlash(notebook), src, given)
 }
 
 // given converts a program's values to parameters.
@@ -170,6 +162,14 @@ func (r *Result) Output(step notebooks.StepID) (stdout, stderr []byte, err error
 // Verify checks the record in a run directory, as `markmill runs verify` does.
 func Verify(dir string) (*runs.Verification, error) {
 	return runs.At(dir).Verify(FoldView, runs.Signers{})
+}
+
+// RootOf is the root of a repository; "" without one.
+func RootOf(repo *worktree.Source) string {
+	if repo == nil {
+		return ""
+	}
+	return repo.Root()
 }
 
 // NewEngine returns an engine with the settings of the repository around a folder, and that repository (nil outside

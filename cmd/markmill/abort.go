@@ -36,7 +36,7 @@ Exit codes: 0 the run was aborted, 2 there is no such run, or it has ended.`,
 			if err != nil {
 				return err
 			}
-			eng, err := a.engine(rootOf(src))
+			eng, err := a.engine(api.RootOf(src))
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ Exit codes: 0 the run was aborted, 2 there is no such run, or it has ended.`,
 			if err != nil {
 				return err
 			}
-			if err := eng.Tidy(rootOf(src)); err != nil { // what a killed run left elsewhere
+			if err := eng.Tidy(api.RootOf(src)); err != nil { // what a killed run left elsewhere
 				return err
 			}
 			if asJSON {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/agents"
 	"markmill/engine/agent"
 	"markmill/notebooks"
@@ -103,7 +104,7 @@ func (a *app) listAgents(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	eng, err := a.engine(rootOf(src))
+	eng, err := a.engine(api.RootOf(src))
 	if err != nil {
 		return err
 	}

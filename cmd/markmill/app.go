@@ -94,6 +94,14 @@ func passIf(ok bool) error {
 	return exit(exitFail)
 }
 
+// endWith is the result of a command that ends with an exit code.
+func endWith(code int) error {
+	if code == exitPass {
+		return nil
+	}
+	return exit(code)
+}
+
 // run runs one command line and returns its exit code.
 func (a *app) run(args []string) int {
 	first := ""
@@ -208,6 +216,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"merge": a.mergeCommand, "runs": a.runsCommand, "scraps": a.scrapsCommand, "approve": a.approveCommand,
 		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsCommand,
 		"bisect": a.bisectCommand, "status": a.statusCommand, "gate": a.gateCommand, "watch": a.watchCommand,
+		"mcp": a.mcpCommand,
 	}
 	if add := all[only]; add != nil && only != "man" {
 		cmd.AddCommand(add())
@@ -264,14 +273,6 @@ func (p *places) store(root string) runs.Store {
 		return runs.Store{Dir: filepath.Join(root, ".markmill")}
 	}
 	return runs.Store{Dir: filepath.Join(p.userDir("XDG_STATE_HOME", ".local/state"), "markmill")}
-}
-
-// rootOf is the root of a repository, "" outside one.
-func rootOf(src *worktree.Source) string {
-	if src == nil {
-		return ""
-	}
-	return src.Root()
 }
 
 // userDir is a folder of the XDG base directory specification.

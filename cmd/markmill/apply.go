@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -67,22 +64,15 @@ type appliedRun struct {
 }
 
 func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool) error {
-	_, src, err := a.here()
+	eng, err := a.engineHere("apply needs a Git repository")
 	if err != nil {
 		return err
 	}
-	if src == nil {
-		return usagef("apply needs a Git repository, and the working directory is in none")
-	}
+	src := eng.Source
 	run, dir, err := a.find(word)
 	if err != nil {
 		return err
 	}
-	eng, err := a.engine(src.Root())
-	if err != nil {
-		return err
-	}
-	eng.Source = src
 	commit := ""
 	// end prints the result, for people and for programs.
 	end := func(applied bool, code int, format string, args ...any) error {
@@ -100,10 +90,7 @@ func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool
 				return err
 			}
 		}
-		if code == exitPass {
-			return nil
-		}
-		return exit(code)
+		return endWith(code)
 	}
 	if words, code := a.refuseApply(run, force); code != exitPass {
 		return end(false, code, "%s", words)
@@ -114,7 +101,7 @@ func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool
 	if run.Diff == nil || run.Diff.Skipped != "" || len(run.Diff.Files) == 0 {
 		return end(false, exitPass, "run %s changed nothing: there is nothing to apply", run.ID)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM) // ignored after the first rename
+	ctx, stop := untilInterrupted(ctx) // ignored after the first rename
 	defer stop()
 	var done apply.Applied
 	if branch == "" {

@@ -15,6 +15,7 @@ import (
 // old or new, so that the next apply finishes it; and by Ctrl-C to the whole process group, which leaves all of them
 // old or all of them new. MARKMILL_KILLS says how many.
 func TestApplyStopped(t *testing.T) {
+	t.Parallel()
 	b := newCrashBed(t)
 	random := seed(t)
 	const files = 150

@@ -51,6 +51,7 @@ type recordedOutput struct {
 // where MARKMILL_PEERS names an interpreter that has it. What differs is named in behaviours, by a case of the table in
 // docs/papermill.md. Without MARKMILL_ALL it takes every eighth.
 func TestBehaviour(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the cases are for Unix")
 	}

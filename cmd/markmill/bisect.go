@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/bisect"
 	"markmill/engine"
 	"markmill/engine/process"
@@ -84,9 +85,7 @@ func (a *app) bisect(ctx context.Context, path string, o *bisectOptions) error {
 				ran = append(ran, t.Run)
 			}
 		}
-		if err := a.retain(search.Engine, search.Engine.Source, ran...); err != nil {
-			a.tell("markmill: old runs were not removed: %s\n", err)
-		}
+		a.retain(search.Engine, search.Engine.Source, ran...)
 	}
 	if caught, ok := errors.AsType[engine.Interrupt](err); ok {
 		a.tell("markmill: the same command goes on: the runs that are kept answer first\n")
@@ -126,18 +125,15 @@ func (a *app) bisection(path string, o *bisectOptions) (search bisect.Options, e
 		return search, err
 	}
 	values := len(o.req.Given) > 0
-	src, madeOf, err := a.readRun(path, false, values)
+	src, madeOf, err := a.readRunnable(path, false, values)
 	if err != nil {
-		return search, err
-	}
-	if src, err = a.runnable(path, src, values); err != nil {
 		return search, err
 	}
 	eng, repo, err := a.engineFor(path, o.repo)
 	if err != nil {
 		return search, err
 	}
-	o.req.Path, o.req.Source, o.req.MadeOf, o.req.Repository = name(path), src, madeOf, rootOf(repo)
+	o.req.Path, o.req.Source, o.req.MadeOf, o.req.Repository = name(path), src, madeOf, api.RootOf(repo)
 	search.Engine = eng
 	if o.asCommitted && repo != nil {
 		rel, ok := repo.Relative(path)
@@ -173,10 +169,7 @@ func (a *app) bisectTelling(search *bisect.Options) error {
 		return err
 	}
 	search.Sinks = func() engine.Sinks {
-		sinks := a.sinks("", nil)
-		sinks.Observers = []engine.Observer{{Files: a.written(&follower{})}}
-		sinks.Sign = a.signWith(key)
-		return sinks
+		return a.sinks("", nil, key, engine.Observer{Files: a.written(&follower{})})
 	}
 	search.Sealed = func(dir string) error { return a.signRecord(dir, key) }
 	search.Note = func(words string) { a.tell("markmill: %s\n", plain.OneLine(words)) }

@@ -13,6 +13,7 @@ import (
 // TestBisectInterrupted ends a bisection while a step sleeps: it exits with 130, no process and no worktree is left,
 // and the same command goes on with the runs that are kept.
 func TestBisectInterrupted(t *testing.T) {
+	t.Parallel()
 	program, top := builtProgram(t), t.TempDir()
 	env := append(os.Environ(), "HOME="+top, "XDG_CACHE_HOME="+filepath.Join(top, "cache"), "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost")

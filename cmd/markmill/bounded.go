@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"markmill/render/plain"
 )
 
 // boundedWriter passes on whole lines up to a limit of bytes, and notes at the end how many it left out.
@@ -55,6 +57,6 @@ func (b *boundedWriter) end() error {
 	if b.cut == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(b.to, "… %s left out: --max-bytes %d\n", counted(b.cut, "line"), b.most)
+	_, err := fmt.Fprintf(b.to, "… %s left out: --max-bytes %d\n", plain.Counted(b.cut, "line"), b.most)
 	return err
 }

@@ -11,11 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/region"
+	"markmill/render/plain"
 	"markmill/render/safe"
 )
 
@@ -81,12 +83,12 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 			}
 			words := "no mistakes"
 			if doc.Errors > 0 {
-				words = counted(doc.Errors, "mistake")
+				words = plain.Counted(doc.Errors, "mistake")
 			}
 			if doc.Warnings > 0 {
-				words += ", " + counted(doc.Warnings, "warning")
+				words += ", " + plain.Counted(doc.Warnings, "warning")
 			}
-			fmt.Fprintf(a.stderr, "%s, %s: %s\n", counted(read, "notebook"), counted(steps, "step"), words)
+			fmt.Fprintf(a.stderr, "%s, %s: %s\n", plain.Counted(read, "notebook"), plain.Counted(steps, "step"), words)
 			if doc.Errors > 0 {
 				return exit(exitUsage)
 			}
@@ -161,7 +163,7 @@ func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 	if err != nil {
 		return nil, err
 	}
-	nb, err := eng.Check(engine.Request{Path: name(file.Path), Source: src, Repository: rootOf(repo)})
+	nb, err := eng.Check(engine.Request{Path: name(file.Path), Source: src, Repository: api.RootOf(repo)})
 	if !file.Named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
 		return nil, nil
 	}
@@ -189,12 +191,4 @@ func flatten(err error) []*notebooks.Error {
 		return []*notebooks.Error{one}
 	}
 	return []*notebooks.Error{{Kind: notebooks.KindInternal, Msg: err.Error(), Err: err}}
-}
-
-// counted is "1 step", "2 steps".
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }

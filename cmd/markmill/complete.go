@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/engine/kernel"
 	"markmill/engine/kernel/jupyter"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
-	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/render/review"
 	"markmill/render/sheet"
@@ -159,9 +159,7 @@ func notebookOf(args []string) *notebooks.Notebook {
 	if err != nil {
 		return nil
 	}
-	if !forms.IsJupyter(args[0], src) {
-		src = region.Strip(args[0], src).Source
-	}
+	src, _ = forms.Source(args[0], src, false)
 	nb, _ := forms.Parse(args[0], src) // a notebook with mistakes has steps as well
 	return nb
 }
@@ -244,7 +242,7 @@ func choices(p notebooks.Param) []string {
 func (a completion) kernels([]string) []string {
 	out := languages("built in")
 	if _, src, err := a.here(); err == nil {
-		if cfg, err := engine.LoadConfig(rootOf(src)); err == nil {
+		if cfg, err := engine.LoadConfig(api.RootOf(src)); err == nil {
 			for name := range cfg.Kernels {
 				out = append(out, described(name, engine.ConfigFile))
 			}

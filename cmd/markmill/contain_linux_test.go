@@ -16,6 +16,7 @@ import (
 // A step of any mode but off changes no limit, priority, placement or IPC object outside, as whoever Markmill is
 // run; and a user who has nothing but a home has nothing more after it.
 func TestOtherProcessesInEveryMode(t *testing.T) {
+	t.Parallel()
 	for _, program := range []string{"bash", "prlimit", "renice", "taskset", "ipcmk", "ipcrm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("there is no " + program)

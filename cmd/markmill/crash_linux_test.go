@@ -556,6 +556,7 @@ func survive(t *testing.T, what string, trials int, name func(i int) string, try
 
 // TestKills kills runs with SIGKILL at moments that are spread over a whole run. MARKMILL_KILLS says how many.
 func TestKills(t *testing.T) {
+	t.Parallel()
 	b := newCrashBed(t)
 	random := seed(t)
 	// How long a run takes here and now, undisturbed.

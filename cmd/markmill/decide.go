@@ -94,7 +94,7 @@ func (a *app) decide(word, key string, verdict engine.Verdict, asJSON bool) erro
 	if err != nil {
 		return err
 	}
-	eng, err := a.engine(rootOf(src))
+	eng, err := a.engine(api.RootOf(src))
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (a *app) decide(word, key string, verdict engine.Verdict, asJSON bool) erro
 	for _, f := range v.Findings { // of a rejected record
 		a.tell("markmill: %s\n", plain.OneLine(f.String()))
 	}
-	signers, err := a.signers("", rootOf(src))
+	signers, err := a.signers("", api.RootOf(src))
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (a *app) decisions(dir string) (out []runs.DecisionSummary, err error) {
 	if serr != nil {
 		return nil, serr
 	}
-	signers, serr := a.signers("", rootOf(src))
+	signers, serr := a.signers("", api.RootOf(src))
 	for i := range list {
 		out = append(out, list[i].Summary(signers))
 	}

@@ -25,6 +25,7 @@ type actionFile struct {
 // TestAction runs the scripts of action.yml as a forge does, on a pull request whose output notebook was edited: with a
 // stand-in for gh, and without what builds the program.
 func TestAction(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"bash", "git"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("there is no %s", name)

@@ -17,6 +17,7 @@ import (
 
 // TestLinks follows the relative links of the documents: the file is there, and the heading in it.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(docs + "*.md")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no documents: %v", err)

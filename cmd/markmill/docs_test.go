@@ -152,6 +152,7 @@ func TestEvidenceExample(t *testing.T) {
 // TestDocumentedChecks runs the Python of the documents, which verify without Markmill, on files that this program
 // made.
 func TestDocumentedChecks(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3 on this machine")
@@ -212,6 +213,7 @@ func TestKernelTable(t *testing.T) {
 
 // TestKernelExample runs the kernel that docs/adding-a-kernel.md adds, on the notebook that it shows.
 func TestKernelExample(t *testing.T) {
+	t.Parallel()
 	for _, program := range []string{"awk", "bash"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("no %s on this machine", program)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/doctor"
 	"markmill/engine"
 	"markmill/engine/worktree/pool"
@@ -79,7 +80,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := engine.LoadConfig(rootOf(src))
+	cfg, err := engine.LoadConfig(api.RootOf(src))
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	doc := checkup{version(), report, checkedFolders{Repository: rootOf(src), Records: store.Dir, Cache: a.cache()}, kept}
+	doc := checkup{version(), report, checkedFolders{Repository: api.RootOf(src), Records: store.Dir, Cache: a.cache()}, kept}
 	if asJSON {
 		err = a.printJSON("doctor", doc)
 	} else {

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/exchange"
 	"markmill/runs"
 )
@@ -70,7 +68,7 @@ func (a *app) exchangeCommand(
 		if err != nil {
 			return err
 		}
-		signers, err := a.signers("", rootOf(src))
+		signers, err := a.signers("", api.RootOf(src))
 		if err != nil {
 			return err
 		}
@@ -82,7 +80,7 @@ func (a *app) exchangeCommand(
 			}
 			ids = append(ids, id)
 		}
-		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := untilInterrupted(c.Context())
 		defer stop()
 		e := exchange.Exchange{Store: store, Source: src, Remote: words[0], Max: max << 20, Signers: signers, Tell: a.tell}
 		result, err := do(e, ctx, ids)

@@ -16,6 +16,7 @@ import (
 // TestExchangeHTTP sends a run through Git's own HTTP server to another clone, where it holds. An interrupt while the
 // server does not answer ends the command at once and leaves nothing.
 func TestExchangeHTTP(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("interrupts are sent as on Unix")
 	}

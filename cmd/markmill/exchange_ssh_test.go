@@ -62,7 +62,7 @@ func newSSHBed(t *testing.T) *sshBed {
 		"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n", port, b.top, b.top))
 	server := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(b.top, "sshd_config"))
 	var log bytes.Buffer
-	server.Stderr = &log
+	server.Stderr, server.WaitDelay = &log, time.Second // of connections that are still open
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}

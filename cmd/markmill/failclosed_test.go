@@ -198,6 +198,7 @@ func (c *closed) withoutPython() {
 // how the run and the process end, which files there are, and that the record holds. Of several ways to one code it
 // takes the first; with MARKMILL_ALL set, all.
 func TestFailClosed(t *testing.T) {
+	t.Parallel()
 	books := notebooksOf(t, "testdata/failclosed.txtar")
 	seen := map[string]bool{}
 	for _, row := range closedCases() {

@@ -94,11 +94,8 @@ func (a *app) fork(ctx context.Context, word, at, notebook string, output *strin
 	o.req.Branch = cmp.Or(asked.Branch, o.req.Branch)
 	if notebook != "" {
 		values := len(o.req.Given) > 0
-		src, madeOf, err := a.readRun(notebook, o.dropDamaged, values)
+		src, madeOf, err := a.readRunnable(notebook, o.dropDamaged, values)
 		if err != nil {
-			return err
-		}
-		if src, err = a.runnable(notebook, src, values); err != nil {
 			return err
 		}
 		o.req.Path, o.req.Source, o.req.MadeOf = name(notebook), src, madeOf
@@ -124,7 +121,7 @@ func (a *app) runBefore(word, notebook, repository string,
 	if err != nil {
 		return nil, err
 	}
-	b := &before{eng: eng, root: rootOf(repo)}
+	b := &before{eng: eng, root: api.RootOf(repo)}
 	store := a.store(b.root)
 	if notebook != "" && (word == "last" || word == "latest") {
 		if word, err = lastOf(store, notebook); err != nil {
@@ -219,10 +216,10 @@ func goOnWords(id runs.RunID, plan *engine.Plan) string {
 		words += ": " + f.Reason
 	}
 	if len(carried) > 0 {
-		words += "; carried over: " + some(carried)
+		words += "; carried over: " + plain.Some(carried, 3)
 	}
 	if len(replayed) > 0 {
-		words += "; run again for their state only: " + some(replayed)
+		words += "; run again for their state only: " + plain.Some(replayed, 3)
 	}
 	return words
 }

@@ -85,6 +85,7 @@ func (p *proofs) status() string {
 
 // TestNotSeen: what docs/freshness.md says cannot be seen is not, so that its words are changed with the program.
 func TestNotSeen(t *testing.T) {
+	t.Parallel()
 	p := newProofs(t, map[string]string{"a": "1\n"})
 	p.write("n.md", "```bash {#s}\ntest -e sub/missing || stat -c %s a\n```\n")
 	p.commit()
@@ -111,6 +112,7 @@ func TestNotSeen(t *testing.T) {
 // the run, and a program compares times more coarsely than two runs are apart, as one that looks at whole seconds does
 // with two runs that begin in the same one.
 func TestNotSeenByCaches(t *testing.T) {
+	t.Parallel()
 	cache := t.TempDir()
 	const code = "touch built # as another process would\n" +
 		"[ built -nt $MARKMILL_WORKTREE/a ] || cp $MARKMILL_WORKTREE/a built\n" +
@@ -138,22 +140,23 @@ func TestNotSeenByCaches(t *testing.T) {
 // TestReuseIsTheSame edits a notebook, its code and its data at random: a run that carries steps leaves the same tree,
 // scraps and outputs as one that does not.
 func TestReuseIsTheSame(t *testing.T) {
-	rounds := 6
+	t.Parallel()
+	rounds := 4
 	if os.Getenv("MARKMILL_ALL") != "" {
 		rounds = 60
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	p := newProofs(t, map[string]string{"data/a": "1\n", "data/b": "2\n", "lib.sh": "f() { cat data/a; }\n"})
 	steps := []string{
-		"```bash {#one}\n. ./lib.sh; f > one; glue one \"$(cat one)\"\n```\n",
+		"```bash {#one}\n. ./lib.sh; f > one; f > $TMPDIR/t; glue one \"$(cat one)\"; [ -e made ] || cp one made\n```\n",
 		"```python {#two}\nx = open('one').read() + open('data/b').read()\nopen('two', 'w').write(x)\nglue('two', x)\n```\n",
 		"```bash {#three}\nls data > three; cat three\n```\n",
-		"```sh {#four}\ncat two three; rm -f three\n```\n",
+		"```sh {#four}\ncat two three made $TMPDIR/t; rm -f three\n```\n",
 		"```bash {#check .test}\ntest -s two\n```\n",
 	}
 	carried := 0
 	for round := range rounds {
-		switch random.IntN(6) {
+		switch random.IntN(7) {
 		case 0:
 			p.write("data/a", fmt.Sprintf("%d\n", random.IntN(3)))
 		case 1:
@@ -167,6 +170,8 @@ func TestReuseIsTheSame(t *testing.T) {
 			p.write("lib.sh", fmt.Sprintf("f() { cat data/a; echo %d; }\n", random.IntN(3)))
 		case 5:
 			p.write("unrelated/x", fmt.Sprintf("%d\n", round))
+		case 6:
+			p.write("made", fmt.Sprintf("%d\n", random.IntN(2)))
 		}
 		p.write("n.md", strings.Join(steps, "\n"))
 		p.commit()
@@ -187,6 +192,7 @@ func TestReuseIsTheSame(t *testing.T) {
 			}
 			body, _, _ := strings.Cut(string(b), "<!-- markmill:manifest")
 			_, body, _ = strings.Cut(body, "<!-- markmill:end") // the verdict tells what was carried
+			_, body, _ = strings.Cut(body, "-->\n")
 			return body
 		}
 		if a, b := strip("reused.md"), strip("anew.md"); withoutCarried(a) != withoutCarried(b) {
@@ -202,9 +208,39 @@ func TestReuseIsTheSame(t *testing.T) {
 	}
 }
 
+// TestReuseOfWhatIsSeenOtherwise: what a step has not read, and might do something else for; and what it left that no
+// record keeps.
+func TestReuseOfWhatIsSeenOtherwise(t *testing.T) {
+	const again = "run again for their state only: one"
+	for _, c := range []struct{ name, one, two, edit, want, not string }{
+		{"a file that it made is there", "[ -e made ] || echo 1 >made", "cat made", "echo 7 >made",
+			"made, which step one made, is there already", "carried over"},
+		{"a folder is where it made a file", "echo 1 >made || true", "true", "mkdir made; echo 7 >made/x",
+			"made, which step one made, is there already", "carried over"},
+		{"HEAD is another commit", "git rev-parse HEAD", "true", "git commit -q --allow-empty -m x",
+			"step one looked at the state of Git, and HEAD is another commit", "carried over"},
+		{"it left a file in TMPDIR", "cp a $TMPDIR/x", "cat $TMPDIR/x b", "echo 2 >b", again, "no step is carried"},
+		{"it left a file in the Git directory", "cp a .git/x", "cat .git/x b", "echo 2 >b", again, "no step is carried"},
+		{"it left nothing", "cp a $TMPDIR/x; rm $TMPDIR/x", "cat b", "echo 2 >b", "carried over: one", "run again"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProofs(t, map[string]string{"a": "1\n", "b": "1\n",
+				"n.md": fmt.Sprintf("```bash {#one}\n%s\n```\n\n```bash {#two kernel=other}\n%s\n```\n", c.one, c.two)})
+			p.run("run", "n.md")
+			p.shell(c.edit)
+			p.commit()
+			if out := p.run("run", "n.md", "--reuse"); !strings.Contains(out, c.want) || strings.Contains(out, c.not) {
+				t.Errorf("not %q, or %q:\n%s", c.want, c.not, out)
+			}
+		})
+	}
+}
+
 // TestReuseMakesNoChain: where one step changes again and again, the others are carried from the run in which they ran,
 // even if that is none of the last ones. The record of a fork of a fork of a fork would have the journals of all.
 func TestReuseMakesNoChain(t *testing.T) {
+	t.Parallel()
 	p := newProofs(t, map[string]string{"a": "1\n"})
 	const forks = 22 // the last twenty runs are looked at
 	for i := range 1 + forks {
@@ -219,6 +255,7 @@ func TestReuseMakesNoChain(t *testing.T) {
 // TestReuseOfOtherValues: a parameter that was given before, and is not now, is no mistake. The newest run says why
 // nothing is carried.
 func TestReuseOfOtherValues(t *testing.T) {
+	t.Parallel()
 	p := newProofs(t, map[string]string{"n.md": "```yaml {.parameters}\nn: 2\n```\n\n```bash {#one}\necho $n\n```\n"})
 	for _, run := range [][2]string{
 		{"-p n=3", "no earlier run of the notebook passed"},
@@ -233,12 +270,12 @@ func TestReuseOfOtherValues(t *testing.T) {
 	}
 }
 
-// withoutCarried drops what an output notebook says of carried steps: the lines that hold digests and summaries.
+// withoutCarried drops what an output notebook says of carried steps, and the lines that hold digests.
 func withoutCarried(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "<!-- markmill:") && !strings.HasPrefix(line, "<details><summary>") {
-			out = append(out, line)
+		if !strings.HasPrefix(line, "<!-- markmill:") {
+			out = append(out, strings.Replace(line, " · in an earlier run", "", 1))
 		}
 	}
 	return strings.Join(out, "")

@@ -22,6 +22,7 @@ import (
 // TestReadsAsStrace: whatever strace saw the processes of a step open for reading, execute or list is in the read set
 // of the run, and in those of its steps. docs/freshness.md says what it compares.
 func TestReadsAsStrace(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("there is no strace")
 	}

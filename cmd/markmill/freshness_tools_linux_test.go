@@ -90,6 +90,7 @@ func (u *tool) proofs(t *testing.T) *proofs {
 // ones, and with those of a run on other files; in new worktrees and in those of the pool. Without such a change it is
 // current. Notebooks that build something try in a later step that it is not built again.
 func TestOutdatedByEveryTool(t *testing.T) {
+	t.Parallel()
 	all := os.Getenv("MARKMILL_ALL") != ""
 	files, err := filepath.Glob("testdata/fresh/*.txtar")
 	if err != nil || len(files) < 10 {

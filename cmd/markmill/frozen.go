@@ -104,7 +104,7 @@ func (f *frozen) hold(in engine.ViewInput) error {
 		return nil
 	}
 	f.told = true
-	words := fmt.Sprintf("%s would change: %s", name(f.path), some(what))
+	words := fmt.Sprintf("%s would change: %s", name(f.path), plain.Some(what, 3))
 	return engine.Refused{Code: runs.CodeOutputChanged, Words: words}
 }
 

@@ -2,15 +2,12 @@ package main
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"markmill/cmd/api/files"
 	"markmill/cmd/api/gitsetup"
 )
 
@@ -197,12 +194,9 @@ func where(s *gitsetup.Setup) string {
 // gitProgram is how Git's configuration names this program: as markmill when that is what the PATH finds, so that an
 // update or another machine changes nothing, else by its path.
 func gitProgram() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	if found, err := exec.LookPath("markmill"); err == nil && files.Same(found, self) {
+	self, onPath, err := ownPath()
+	if onPath {
 		return "markmill", nil
 	}
-	return shellWord(filepath.ToSlash(self)), nil
+	return shellWord(filepath.ToSlash(self)), err
 }

@@ -61,6 +61,7 @@ func sameGit(t *testing.T, what string, was, is map[string]string) {
 // uncommitted changes, in place, listing, verifying, applying, pruning, reconciling. TestKills does so for runs that
 // are killed, and TestResumeAnywhere for those that are resumed.
 func TestGitUntouched(t *testing.T) {
+	t.Parallel()
 	b := newCrashBed(t)
 	r := b.trial(t)
 	dot := filepath.Join(r.repo, ".git")

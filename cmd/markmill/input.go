@@ -12,7 +12,6 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
-	"markmill/notebooks/region"
 	"markmill/runs"
 )
 
@@ -102,28 +101,20 @@ func (in *input) readRun(path string, drop, given bool) (source []byte, madeOf s
 
 // sourceOf is readRun of a notebook that is read.
 func sourceOf(path string, src []byte, drop, given bool) (source []byte, madeOf string, err error) {
-	if isScript(path, src) { // it contains no outputs
-		return src, "", nil
+	source, err = forms.Source(name(path), src, given)
+	if err != nil && !(drop && source != nil) {
+		return nil, "", err
 	}
-	madeOf = forms.MadeOf(name(path), src)
-	if isJupyter(path, src) {
-		source, err = jupyterSource(path, src, given)
-		return source, madeOf, err
-	}
-	got := region.Strip(name(path), src)
-	if len(got.Problems) > 0 && !drop {
-		return nil, "", got.Problems
-	}
-	return got.Source, madeOf, nil
+	return source, forms.MadeOf(name(path), src), nil
 }
 
-// jupyterSource removes all outputs of a Jupyter notebook, also those that Jupyter saved.
-func jupyterSource(path string, src []byte, given bool) ([]byte, error) {
-	nb, err := ipynb.Parse(name(path), src)
-	if err != nil {
-		return nil, err
+// readRunnable is readRun of a notebook that is to run: see runnable.
+func (in *input) readRunnable(path string, drop, given bool) (source []byte, madeOf string, err error) {
+	source, madeOf, err = in.readRun(path, drop, given)
+	if err == nil {
+		source, err = in.runnable(path, source, given)
 	}
-	return ipynb.Source(nb, given), nil
+	return source, madeOf, err
 }
 
 // runnable upgrades an old Jupyter notebook to nbformat 4.5, which a run can write. Errors have the lines of the file.
@@ -142,7 +133,7 @@ func (in *input) runnable(path string, src []byte, given bool) ([]byte, error) {
 	if err != nil {
 		return nil, badInput(path, "has nbformat %d, and cannot be upgraded to 4.5: %v", nb.NBFormat, err)
 	}
-	return jupyterSource(path, up, given)
+	return forms.Source(name(path), up, given)
 }
 
 // name is a path as messages and records show it: an address without anything that may be a credential.

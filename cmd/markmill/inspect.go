@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -32,7 +33,7 @@ Exit codes: 0 shown, 2 the notebook has errors.`,
 			if err != nil {
 				return err
 			}
-			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: rootOf(repo)}, asJSON)
+			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: api.RootOf(repo)}, asJSON)
 		},
 	}
 	jsonFlag(c, &asJSON, "inspect")

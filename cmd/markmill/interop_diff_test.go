@@ -98,15 +98,10 @@ func (p peers) nbdime(t *testing.T) {
 	dir := t.TempDir()
 	python := func(script string, in []byte, args ...string) []byte {
 		t.Helper()
-		cmd := exec.Command(p.python, append([]string{"-c", script}, args...)...)
-		cmd.Dir, cmd.Stdin = dir, bytes.NewReader(in)
-		out, err := cmd.Output()
+		out, words, err := peer(t, peerTime, func(c *exec.Cmd) { c.Dir, c.Stdin = dir, bytes.NewReader(in) },
+			p.python, append([]string{"-c", script}, args...)...)
 		if err != nil {
-			var failed *exec.ExitError
-			if errors.As(err, &failed) {
-				t.Log(string(failed.Stderr))
-			}
-			t.Fatal(err)
+			t.Fatalf("%v\n%s", err, words)
 		}
 		return out
 	}
@@ -120,14 +115,13 @@ func (p peers) nbdime(t *testing.T) {
 	}
 	var cases []patched
 	for _, pair := range pairs {
-		cmd := exec.Command(p.markmill, "diff", "--format", "nbdime", pair[0], pair[1])
-		cmd.Dir, cmd.Stderr = dir, new(bytes.Buffer)
-		out, err := cmd.Output()
-		if code := cmd.ProcessState.ExitCode(); code > 1 {
-			if strings.Contains(cmd.Stderr.(*bytes.Buffer).String(), "nbformat before 4") {
+		out, words, err := finished(t, dir, p.markmill, "diff", "--format", "nbdime", pair[0], pair[1])
+		var failed *exec.ExitError
+		if err != nil && !(errors.As(err, &failed) && failed.ExitCode() == 1) {
+			if bytes.Contains(words, []byte("nbformat before 4")) {
 				continue
 			}
-			t.Errorf("%s %s: %v: %s", pair[0], pair[1], err, cmd.Stderr)
+			t.Errorf("%s %s: %v: %s", pair[0], pair[1], err, words)
 			continue
 		}
 		cases = append(cases, patched{pair, out})

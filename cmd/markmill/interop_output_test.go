@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -104,7 +103,7 @@ func (p peers) output(t *testing.T) {
 	dir := t.TempDir()
 	source, out := filepath.Join(dir, "all.md"), filepath.Join(dir, "all.ipynb")
 	write(t, source, gluing)
-	if _, err := exec.Command(p.markmill, "run", source, out, "-p", "x", "5").Output(); err == nil {
+	if _, _, err := finished(t, "", p.markmill, "run", source, out, "-p", "x", "5"); err == nil {
 		t.Fatal("a run with a step that fails has passed")
 	}
 	got := p.books(t, out)[0]
@@ -227,9 +226,9 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 			continue
 		}
 		base := filepath.Join(dir, filepath.Base(file))
-		out, err := exec.Command(p.markmill, "run", "--execution-timeout", "60", file, base+".ipynb").CombinedOutput()
+		_, words, err := finished(t, "", p.markmill, "run", "--execution-timeout", "60", file, base+".ipynb")
 		if _, gone := os.Stat(base + ".ipynb"); gone != nil {
-			first, _, _ := strings.Cut(string(out), "\n")
+			first, _, _ := strings.Cut(string(words), "\n")
 			t.Logf("%s does not run here: %v: %s", filepath.Base(file), err, first)
 			continue
 		}

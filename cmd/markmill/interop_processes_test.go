@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,9 +68,7 @@ func (p peers) processes(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, "b.md"), "---\nkernel: jupyter:bash\nenv: {PROBE: \""+dir+
 			"\"}\n---\n```bash {#a}\nexit 3\n```\n\n```bash {#b}\necho on\n```\n")
-		cmd := exec.Command(p.markmill, "run", "b.md", "out.md", "--no-progress-bar")
-		cmd.Dir = dir
-		if text, err := cmd.CombinedOutput(); err == nil ||
+		if _, text, err := finished(t, dir, p.markmill, "run", "b.md", "out.md", "--no-progress-bar"); err == nil ||
 			!bytes.Contains(text, []byte("step_failed: step a: the interpreter ended")) {
 			t.Errorf("%v\n%s", err, text)
 		}

@@ -63,11 +63,10 @@ func (p peers) strip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(p.python, "-c", stripWith)
-	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(asked)
-	out, err := cmd.Output()
+	out, words, err := peer(t, peerTime, func(c *exec.Cmd) { c.Dir, c.Stdin = dir, bytes.NewReader(asked) },
+		p.python, "-c", stripWith)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, words)
 	}
 	var want []map[string]any
 	if err := json.Unmarshal(out, &want); err != nil {
@@ -77,8 +76,7 @@ func (p peers) strip(t *testing.T) {
 		for j, file := range files {
 			want := want[i*len(files)+j]
 			t.Run(fmt.Sprint(filepath.Base(file), options), func(t *testing.T) {
-				out, err := exec.Command(p.markmill,
-					append([]string{"strip", "--stdout", file}, options...)...).Output()
+				out, _, err := finished(t, "", p.markmill, append([]string{"strip", "--stdout", file}, options...)...)
 				if (err != nil) != (want == nil) {
 					t.Fatalf("markmill: %v; did nbstripout take it: %t", err, want != nil)
 				}

@@ -2,14 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestInterop runs Markmill beside the real Python programs whose files and options it takes over.
@@ -31,7 +28,7 @@ func TestInterop(t *testing.T) {
 		{"scrapbook", p.scrapbook},
 		{"papermill options", p.papermillHelp}, {"papermill parameters", p.parameters}, {"jupytext cells", p.cells},
 		{"jupytext forms", p.forms}, {"jupytext languages", p.languages}, {"jupytext by hand", p.oddities},
-		{"jupytext pairs", p.pairs},
+		{"jupytext pairs", p.pairs}, {"marimo", p.marimo}, {"jupyter server", p.server},
 		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime},
 		{"widgets", p.widgets}, {"kernel that ends", p.kernelEnds}, {"processes", p.processes},
 		{"secrets in tables", p.secretTable}, {"scraps of ours", p.ownScraps}, {"tables of scraps", p.tables},
@@ -265,31 +262,6 @@ func command(t *testing.T, dir, name string, args ...string) []byte {
 		t.Fatalf("%s %q: %v\n%s%s", filepath.Base(name), args, err, stdout, stderr)
 	}
 	return stdout
-}
-
-// finished runs a program to its end. None here needs a tenth of the time that it has. A peer that hangs is started once
-// more: Jupyter's client gives its kernel ports that are free, and waits for good if another program was quicker to
-// listen there. Where Markmill hangs, the test fails.
-func finished(t *testing.T, dir, name string, args ...string) (stdout, stderr []byte, err error) {
-	t.Helper()
-	for try := 1; ; try++ {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		cmd := exec.CommandContext(ctx, name, args...)
-		cmd.WaitDelay = time.Second // for processes that hold its output
-		cmd.Dir = dir
-		var out, words bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &words
-		err = cmd.Run()
-		hung := ctx.Err() != nil
-		cancel()
-		if !hung {
-			return out.Bytes(), words.Bytes(), err
-		}
-		if try == 2 || strings.HasPrefix(filepath.Base(name), "markmill") {
-			t.Fatalf("%s %q hangs\n%s%s", filepath.Base(name), args, out.Bytes(), words.Bytes())
-		}
-		t.Logf("%s %q hung, and is started once more\n%s", filepath.Base(name), args, words.Bytes())
-	}
 }
 
 func write(t *testing.T, path, text string) {

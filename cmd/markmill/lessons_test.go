@@ -101,6 +101,7 @@ var lessons = []lesson{
 
 // TestLessons runs a notebook for each of them.
 func TestLessons(t *testing.T) {
+	t.Parallel()
 	for _, l := range lessons {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,6 +150,7 @@ func allBytes() []byte {
 // TestMissingRequiredEvent takes each event out of a record, and makes the chain anew as who can write the journal
 // could: what is absent is named.
 func TestMissingRequiredEvent(t *testing.T) {
+	t.Parallel()
 	c := newClosed(t)
 	c.commit("pass.md", notebooksOf(t, "testdata/failclosed.txtar")["pass.md"])
 	c.expect(0, "run", "pass.md", "--no-progress-bar")
@@ -190,6 +192,7 @@ func TestMissingRequiredEvent(t *testing.T) {
 
 // TestNotUnderstood: an option, a key or a word that is not understood is an error, nothing runs, and nothing is left.
 func TestNotUnderstood(t *testing.T) {
+	t.Parallel()
 	const step = "```bash {#a}\necho ran\n```\n"
 	front := func(line string) string { return "---\n" + line + "\n---\n" + step }
 	c := newClosed(t)

@@ -57,6 +57,9 @@ func eachCommand(c *cobra.Command, do func(*cobra.Command) error) error {
 // manName is the name of the page of a command.
 func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
+// cobra's package doc writes such pages, too, but all options as one list and no section for the exit status, and it
+// reads the text as Markdown.
+
 // manPage is the page of a command in the macros of man(7). It has no date, so that a program always writes the same.
 func manPage(c *cobra.Command) string {
 	var b strings.Builder

@@ -105,6 +105,7 @@ func showsTorn(text string) bool {
 // events; and the record holds. -rapid.checks=N sets how many streams are tried; without it there are two, and eight
 // with MARKMILL_ALL set, for each is some twenty processes.
 func TestNoSinkShowsATornSecret(t *testing.T) {
+	t.Parallel()
 	for _, program := range []string{"git", "bash", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(program + " is not installed")

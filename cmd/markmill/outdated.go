@@ -102,10 +102,7 @@ func (a *app) runOutdated(ctx context.Context, c *cobra.Command, paths []string,
 		words += fmt.Sprintf("; never run, and so left out: %s; name one to run it", plain.Counted(never, "notebook"))
 	}
 	a.tell("markmill: %s\n", words)
-	if code != exitPass {
-		return exit(code)
-	}
-	return nil
+	return endWith(code)
 }
 
 // runAgain runs a notebook to the output that it has, with the parameters that the last run was given.
@@ -124,7 +121,7 @@ func (a *app) runAgain(ctx context.Context, out *status.Output, o runOptions) er
 		}
 	} else if _, err := os.Stat(out.Path); err == nil {
 		req := o.req
-		req.Path, req.Repository, req.Dirty = name(path), rootOf(repo), engine.Dirty(o.dirty)
+		req.Path, req.Repository, req.Dirty = name(path), api.RootOf(repo), engine.Dirty(o.dirty)
 		if req.Source, err = api.Source(path, true); err != nil {
 			return err
 		}

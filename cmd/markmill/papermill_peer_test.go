@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,16 +12,28 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // papermillRuns runs papermill's command once for each job, in a process of its own, and prints the exit codes.
-// Papermill is loaded once for all: that takes it as long as a kernel takes to start.
+// Papermill is loaded once for all: that takes it as long as a kernel takes to start. SIGALRM ends one that hangs.
+//
+// What nbclient sends for a widget Output goes past the event loop, which now and then does not hear of the reply to the
+// cell then, and waits for good (jupyter/nbclient#312): it has to look again.
 const papermillRuns = `
-import json, os, sys, traceback
+import json, os, signal, sys, traceback
+from nbclient.output_widget import OutputWidget
 from papermill.cli import papermill
 
+def send(self, *args, whole=OutputWidget.send, **named):
+    whole(self, *args, **named)
+    self.kernel_client.shell_channel.socket._schedule_remaining_events()
+OutputWidget.send = send
+
 def run(job):
+    signal.alarm(int(sys.argv[2]))
     os.chdir(job["dir"])
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(log, 1)
@@ -155,25 +169,39 @@ type papermillJob struct {
 	Log  string   `json:"log"`
 	Args []string `json:"args"`
 	code int
+	hung bool
 }
 
 // notStarted is what papermill says of a kernel that did not come up: of several that start at once, two may take one
 // port.
 var notStarted = regexp.MustCompile(`Kernel died before replying|Kernel didn't respond in|Address already in use`)
 
-// papermill runs the jobs, a few at once, and sets their exit codes. Those whose kernel did not start run again.
+// papermill runs the jobs, a few at once, and sets their exit codes. Those whose kernel did not start run again, and once
+// those that hung.
 func (p peers) papermill(t *testing.T, env []string, jobs []*papermillJob) {
 	t.Helper()
 	for try := 0; len(jobs) > 0 && try < 4; try++ {
 		var codes []int
-		p.script(t, env, papermillRuns, jobs, &codes, strconv.Itoa(max(1, jobsAtOnce>>try)))
+		width := max(1, jobsAtOnce>>try)
+		p.script(t, time.Duration(len(jobs)/width+2)*peerTime, env, papermillRuns, jobs, &codes, strconv.Itoa(width),
+			strconv.Itoa(int(peerTime.Seconds())))
 		var again []*papermillJob
 		for i, job := range jobs {
 			job.code = codes[i]
-			if log := readLog(job.Log); codes[i] != 0 && notStarted.MatchString(log) {
+			log := readLog(job.Log)
+			hangs := job.code == -int(syscall.SIGALRM)
+			switch {
+			case hangs && job.hung:
+				t.Fatalf("papermill %q hangs:\n%s", job.Args, log)
+			case hangs:
+				t.Logf("papermill %q hung for %s:\n%s", job.Args, peerTime, log)
+			case job.code != 0 && notStarted.MatchString(log):
 				t.Logf("papermill's kernel did not start: %s", notStarted.FindString(log))
-				again = append(again, job)
+			default:
+				continue
 			}
+			job.hung = hangs
+			again = append(again, job)
 		}
 		jobs = again
 	}
@@ -190,8 +218,8 @@ func (p peers) papermillOnce(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// jobsAtOnce is how many notebooks run at once: most of their time is the start of a kernel, which waits now and then.
-const jobsAtOnce = 4
+// jobsAtOnce is how many notebooks a test runs at once, beside other tests: most of their time is the start of a kernel.
+const jobsAtOnce = 2
 
 // atOnce calls do for 0 to n-1, a few at once.
 func atOnce(n int, do func(i int)) {
@@ -234,25 +262,24 @@ type compared struct {
 func (p peers) compare(t *testing.T, pairs []comparison) []compared {
 	t.Helper()
 	var out []compared
-	p.script(t, os.Environ(), cellDifferences, pairs, &out)
+	p.script(t, peerTime, os.Environ(), cellDifferences, pairs, &out)
 	return out
 }
 
 // script gives a Python program a value as JSON, and reads the one that it prints.
-func (p peers) script(t *testing.T, env []string, program string, in, out any, args ...string) {
+func (p peers) script(t *testing.T, limit time.Duration, env []string, program string, in, out any, args ...string) {
 	t.Helper()
 	raw, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(p.python, append([]string{"-c", program}, args...)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = bytes.NewReader(raw), &stdout, &stderr, env
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%s%s", err, stdout.Bytes(), stderr.Bytes())
+	stdout, stderr, err := peer(t, limit, func(c *exec.Cmd) { c.Stdin, c.Env = bytes.NewReader(raw), env },
+		p.python, append([]string{"-c", program}, args...)...)
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, stdout, stderr)
 	}
-	if err := json.Unmarshal(stdout.Bytes(), out); err != nil {
-		t.Fatalf("%v\n%s", err, stdout.Bytes())
+	if err := json.Unmarshal(stdout, out); err != nil {
+		t.Fatalf("%v\n%s", err, stdout)
 	}
 }
 
@@ -263,9 +290,10 @@ func exitCode(dir, log string, env []string, name string, args ...string) int {
 		return -1
 	}
 	defer file.Close()
-	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, file, file
-	if err := cmd.Run(); cmd.ProcessState == nil {
+	cmd, err := bounded(context.Background(), ownTime, func(c *exec.Cmd) {
+		c.Dir, c.Env, c.Stdout, c.Stderr = dir, env, file, file
+	}, name, args...)
+	if cmd.ProcessState == nil || errors.Is(err, errHangs) {
 		fmt.Fprintln(file, err)
 		return -1
 	}

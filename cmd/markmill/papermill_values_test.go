@@ -51,6 +51,7 @@ const (
 // TestPapermillValues gives the program each recorded command line with --prepare-only: the injected cell must be
 // papermill's. Without MARKMILL_ALL it takes every sixth, and those that differ.
 func TestPapermillValues(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(sharedFolder(t), "golden", "papermill", "cases.json"))
 	if err != nil {
 		t.Fatal(err)

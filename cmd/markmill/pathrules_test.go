@@ -122,6 +122,7 @@ var pathRules = []pathRule{
 // TestPathRules tries to write where allow and forbid do not let it, or so that nobody sees it. Whatever the step does,
 // the change is told whole or the run fails. With MARKMILL_ALL set it tries every row, otherwise the quick ones.
 func TestPathRules(t *testing.T) {
+	t.Parallel()
 	books := notebooksOf(t, "testdata/pathrules.txtar")
 	template := newPathTemplate(t)
 	rows := map[string]pathRule{}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,9 +11,11 @@ import (
 	"time"
 )
 
-// TestPoolKills kills runs that take a worktree from the pool, write into it and give it back, at random moments. The
-// worktree of a killed run is never taken for clean: what the next run finds is always the same.
+// TestPoolKills kills runs that take a worktree from the pool, write into it and give it back: every second one at a random
+// moment, the others while the worktree goes back, which is when OUTPUT is in place. The worktree of a killed run is never
+// taken for clean: what the next run finds is always the same.
 func TestPoolKills(t *testing.T) {
+	t.Parallel()
 	program := builtProgram(t)
 	dir := t.TempDir()
 	repo, home := filepath.Join(dir, "repo"), filepath.Join(dir, "home")
@@ -43,6 +44,13 @@ func TestPoolKills(t *testing.T) {
 		list, _ := filepath.Glob(filepath.Join(home, "cache", "markmill", "pool", "*", "[0-9]*"))
 		return list
 	}
+	output := func() os.FileInfo {
+		info, err := os.Stat(filepath.Join(dir, "out.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
 	nextSecond := func() { time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) }
 	finds := func() string {
 		if out, err := run().CombinedOutput(); err != nil {
@@ -69,20 +77,27 @@ func TestPoolKills(t *testing.T) {
 	if len(slots()) != 1 {
 		t.Skip("the file system here does not tell every change")
 	}
-	kills, reused := 6, 0
+	kills, reused := 2, 0
 	if os.Getenv("MARKMILL_ALL") != "" {
 		kills = 20
 	}
 	r := rand.New(rand.NewPCG(5, uint64(kills)))
 	for i := range kills {
 		nextSecond()
-		cmd := run()
+		cmd, old := run(), output()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(r.Int64N(int64(whole))))
-		err := errors.Join(cmd.Process.Kill())
-		if werr := cmd.Wait(); werr == nil || err != nil {
+		wait := time.Duration(r.Int64N(int64(whole)))
+		if i%2 > 0 {
+			for deadline := time.Now().Add(time.Minute); os.SameFile(old, output()) && time.Now().Before(deadline); {
+				time.Sleep(100 * time.Microsecond)
+			}
+			wait = time.Duration(r.Int64N(int64(10 * time.Millisecond)))
+		}
+		time.Sleep(wait)
+		_ = cmd.Process.Kill() // it may have ended
+		if cmd.Wait() == nil {
 			t.Log("the run ended before it was killed")
 		}
 		nextSecond()

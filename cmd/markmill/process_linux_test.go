@@ -222,6 +222,7 @@ cat pids inner.out
 // Nothing that a run has started outlives Markmill, however Markmill ends: by a signal or killed; with MARKMILL_ALL
 // set, in every other way, too.
 func TestNothingOutlivesARun(t *testing.T) {
+	t.Parallel()
 	for _, program := range []string{"bash", "setsid", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("there is no " + program)
@@ -311,6 +312,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 
 // At a time limit, of the step or of the run, everything ends that was started until then.
 func TestNothingOutlivesALimit(t *testing.T) {
+	t.Parallel()
 	for _, flag := range []string{"--execution-timeout", "--run-timeout"} {
 		t.Run(flag, func(t *testing.T) {
 			if flag == "--execution-timeout" && !everything() {
@@ -385,6 +387,7 @@ done
 
 // In a sandbox that holds signals no step can end the warden; without one it is replaced.
 func TestAStepAgainstTheWarden(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, front, say string
 		landlock         int
@@ -413,6 +416,7 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 
 // A signal finishes the record: what has not run is skipped, and finally steps run.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	notebook := "```bash {#a}\necho ready; sleep 300\n```\n```bash {#b}\necho never\n```\n```bash {#c .finally}\n" +
 		"echo last\n```\n"
 	// What ignores a signal has its children ignore it: where these tests run under nohup, they handle it for the
@@ -444,6 +448,7 @@ func TestSignals(t *testing.T) {
 
 // A run under nohup outlives its terminal.
 func TestNohup(t *testing.T) {
+	t.Parallel()
 	u := begin(t,
 		"---\nenv: {DIR: \"${DIR}\"}\n---\n```bash {#a}\necho ready; until [ -e \"$DIR/on\" ]; do sleep 0.01; done\n"+
 			"```\n")
@@ -478,6 +483,7 @@ func peakMemory(pid int) (bytes int64) {
 
 // A step that prints without end is ended at its limit, and what it prints is not kept in memory.
 func TestOutputWithoutEnd(t *testing.T) {
+	t.Parallel()
 	u := begin(t, "```bash {#a}\nhead -c 300000000 /dev/zero\nwhile :; do echo more; done\n```\n",
 		"--execution-timeout",
 		"1")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -9,10 +10,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"markmill/cmd/markmill/mcp"
 	"markmill/engine/process"
 	"markmill/engine/sandbox"
 	"markmill/runs/testhome"
@@ -22,6 +25,9 @@ import (
 // markmill on its PATH, once it has called builtProgram.
 func TestMain(m *testing.M) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	if name == mcpProgram {
+		os.Exit(mcp.Main(os.Args[1:]))
+	}
 	if slices.Contains([]string{"markmill", "glue", "scrap", sandbox.HelperName, process.WardenName}, name) {
 		os.Exit(Main())
 	}
@@ -65,6 +71,15 @@ func runTests(m *testing.M) (code int) {
 		return 1
 	}
 	os.Setenv("PATH", testSetup.binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	// Tests wait for half of their time: for a program that is to be killed, a limit, a disk.
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); err == nil && f.Value.String() == f.DefValue {
+		err = f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 

@@ -9,6 +9,7 @@ import (
 	"markmill/cmd/api"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/apply"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -32,14 +33,14 @@ run; the record itself still verifies.`,
 			if err != nil {
 				return err
 			}
-			eng, err := a.engine(rootOf(src))
+			eng, err := a.engine(api.RootOf(src))
 			if err != nil {
 				return err
 			}
 			if err := store.Survey(); err != nil {
 				return err
 			}
-			if err := eng.Tidy(rootOf(src)); err != nil {
+			if err := eng.Tidy(api.RootOf(src)); err != nil {
 				return err
 			}
 			done, err := api.Reconcile(store, a.now)
@@ -96,7 +97,7 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, store runs.Stor
 		if err := src.DeleteRefs(ctx, ids); err != nil {
 			return err
 		}
-		a.tell("removed %s below refs/markmill/runs\n", counted(len(ids), "ref"))
+		a.tell("removed %s below refs/markmill/runs\n", plain.Counted(len(ids), "ref"))
 		return nil
 	}
 	only := 0
@@ -107,6 +108,6 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, store runs.Stor
 	}
 	a.tell("the repository has %s below refs/markmill/runs, from earlier versions or runs fetch; "+
 		"the commits of %d are in no record.\n"+
-		"markmill runs reconcile --remove-refs removes all of them\n", counted(len(ids), "ref"), only)
+		"markmill runs reconcile --remove-refs removes all of them\n", plain.Counted(len(ids), "ref"), only)
 	return nil
 }

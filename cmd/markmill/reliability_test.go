@@ -51,6 +51,7 @@ func concurrentRuns(t *testing.T) int {
 // TestConcurrentRuns runs one repository many times at once, with and without branches and output notebooks, while old
 // runs are removed by two at once, and records reconciled: no lock error, no lost run, no mixed output.
 func TestConcurrentRuns(t *testing.T) {
+	t.Parallel()
 	const old = 5
 	n := concurrentRuns(t)
 	c := newClosed(t)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,12 +14,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"markmill/cmd/markmill/remote"
 )
 
 // TestRemoteWeb does with a server of HTTP what TestRemoteS3 does with one of S3.
 func TestRemoteWeb(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	files := map[string][]byte{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,6 +58,7 @@ func TestRemoteWeb(t *testing.T) {
 
 // remoteBed is a program, and a folder at an address that it may read and write.
 type remoteBed struct {
+	t                  *testing.T
 	program, dir, base string
 	env                []string
 	client             remote.Client
@@ -67,7 +71,7 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 		t.Skip("there is no bash")
 	}
 	program := builtProgram(t)
-	b := &remoteBed{program: program, dir: t.TempDir(), base: base}
+	b := &remoteBed{t: t, program: program, dir: t.TempDir(), base: base}
 	if err := os.Mkdir(filepath.Join(b.dir, "home"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +89,12 @@ func newRemoteBed(t *testing.T, base string, env ...string) *remoteBed {
 	return b
 }
 
+// command is one of the program, which has to end in time even if the server hangs.
 func (b *remoteBed) command(args ...string) *exec.Cmd {
-	c := exec.Command(b.program, args...)
+	ctx, cancel := context.WithTimeout(b.t.Context(), ownTime)
+	b.t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, b.program, args...)
+	c.WaitDelay = time.Second
 	c.Dir, c.Env = b.dir, b.env
 	return c
 }

@@ -39,11 +39,7 @@ Exit codes: 0; 2 there is no such run or event; with --follow as of run.`,
 			case chosen && at < 0:
 				return usagef("--at %d is no event; events are counted from 0", at)
 			}
-			store, _, err := a.here()
-			if err != nil {
-				return err
-			}
-			_, dir, err := store.Find(words[0])
+			dir, err := a.recordOf(words[0])
 			if err != nil {
 				return err
 			}
@@ -98,10 +94,7 @@ func (a *app) follow(ctx context.Context, dir string) error {
 		a.line(run.Located(cause.Blocker).Line())
 	}
 	progress.Done(terminal.Summary(run, files.Short(dir), view.Color))
-	if code := run.ExitCode(); code != exitPass {
-		return exit(code)
-	}
-	return nil
+	return endWith(run.ExitCode())
 }
 
 // each calls do with every event of a run, until the run has ended.

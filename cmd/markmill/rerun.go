@@ -47,11 +47,7 @@ func (a *app) recordNamed(word, allowed string) (*runs.Record, error) {
 	} else if err == nil {
 		return runs.At(word), nil
 	}
-	store, _, err := a.here()
-	if err != nil {
-		return nil, err
-	}
-	_, dir, err := store.Find(word)
+	dir, err := a.recordOf(word)
 	return runs.At(dir), err
 }
 
@@ -87,13 +83,12 @@ func (a *app) verifyAgain(c *cobra.Command, word string, signed bool, o rerunOpt
 
 // rerun repeats a run and says what differs.
 func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
-	store, src, err := a.here()
+	eng, err := a.engineHere("--rerun needs the Git repository that the run worked on")
 	if err != nil {
 		return err
 	}
-	if src == nil {
-		return usagef("--rerun needs the Git repository that the run worked on, and the working directory is in none")
-	}
+	src := eng.Source
+	store := a.store(src.Root())
 	record, err := a.recordNamed(word, o.allowed)
 	if err != nil {
 		return err
@@ -101,11 +96,6 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 	if record, err = a.repeatedBy(store, record); err != nil {
 		return err
 	}
-	eng, err := a.engine(src.Root())
-	if err != nil {
-		return err
-	}
-	eng.Source = src
 	signers, err := a.signers(o.allowed, src.Root())
 	if err != nil {
 		return err
@@ -153,9 +143,7 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 		return err
 	}
 	seen.progress.Done(terminal.Summary(result.New, "", a.colour(a.stderr)))
-	if err := a.retain(eng, src, result.New.ID); err != nil {
-		a.tell("markmill: old runs were not removed: %s\n", err)
-	}
+	a.retain(eng, src, result.New.ID)
 	if o.json {
 		proof := review.Recorded
 		if result.Agrees {

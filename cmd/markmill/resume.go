@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"github.com/spf13/cobra"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
 	"markmill/engine"
 )
 
@@ -95,7 +97,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if dir, err := a.store(rootOf(repo)).FindSweep(o.resume); err != nil {
+	if dir, err := a.store(api.RootOf(repo)).FindSweep(o.resume); err != nil {
 		return err
 	} else if dir != "" {
 		return a.resumeSweep(ctx, dir, paths, o)
@@ -105,11 +107,8 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 		return err
 	}
 	if len(paths) > 0 {
-		src, err := a.readSource(paths[0], o.dropDamaged, len(cut.Run.Started.Options.Given) > 0)
+		src, _, err := a.readRunnable(paths[0], o.dropDamaged, len(cut.Run.Started.Options.Given) > 0)
 		if err != nil {
-			return err
-		}
-		if src, err = a.runnable(paths[0], src, len(cut.Run.Started.Options.Given) > 0); err != nil {
 			return err
 		}
 		if !bytes.Equal(src, cut.Source) {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api/branchreview"
-	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/params"
 	"markmill/render"
@@ -176,11 +174,7 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 	if in.Compare, err = compareOptions(diffOptions{all: o.all, tolerance: o.tolerance}); err != nil {
 		return err
 	}
-	wd, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	repo, err := worktree.Open(wd)
+	repo, err := repository("")
 	if err != nil {
 		return err
 	}

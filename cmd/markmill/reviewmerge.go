@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,6 @@ import (
 	"markmill/cmd/api/mergereview"
 	"markmill/engine"
 	"markmill/engine/process"
-	"markmill/engine/worktree"
 	"markmill/render/plain"
 )
 
@@ -27,11 +25,7 @@ func (a *app) reviewMerge(c *cobra.Command, o reviewOptions, words []string) err
 			return usagef("--merge runs notebooks and compares nothing that --%s is about; leave it out", name)
 		}
 	}
-	wd, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	repo, err := worktree.Open(wd)
+	repo, err := repository("")
 	if err != nil {
 		return err
 	}

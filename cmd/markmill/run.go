@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -289,7 +288,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
-	o.req.Path, o.req.Source, o.req.Repository = name(path), src, rootOf(repo)
+	o.req.Path, o.req.Source, o.req.Repository = name(path), src, api.RootOf(repo)
 	if err := o.chooseFolder(); err != nil {
 		return err
 	}
@@ -299,8 +298,10 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if o.req.Source, err = a.runnable(path, src, given); err != nil {
 		return err
 	}
+	settings := ""
 	if output == "" {
-		output = api.LikeSource(eng.Config.Output, isJupyter(path, src))
+		settings = api.LikeSource(eng.Config.Output, isJupyter(path, src))
+		output = settings
 	}
 	if o.sweep.asked() {
 		return a.sweepNotebook(ctx, path, output, o)
@@ -310,6 +311,11 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	}
 	if output, err = api.OutputPath(output, eng, o.req); err != nil {
 		return err
+	}
+	if settings != "" {
+		if err := api.Within(settings, output); err != nil {
+			return err
+		}
 	}
 	if err := o.checkTargets(output); err != nil { // the names in it stand for values now
 		return err
@@ -527,24 +533,6 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 		}
 	}
 	return a.writeResult("OUTPUT", output, b)
-}
-
-// some lists the first few items and counts the others.
-func some[T ~string](list []T) string { return atMost(3, list) }
-
-// joined lists all items.
-func joined[T ~string](list []T) string { return atMost(len(list), list) }
-
-func atMost[T ~string](few int, list []T) string {
-	var words []string
-	for _, word := range list[:min(few, len(list))] {
-		words = append(words, string(word))
-	}
-	text := strings.Join(words, ", ")
-	if len(list) > few {
-		text += fmt.Sprintf(" and %d more", len(list)-few)
-	}
-	return text
 }
 
 // chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the

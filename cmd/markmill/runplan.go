@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"strings"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/engine/process"
 	"markmill/engine/worktree"
+	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -44,9 +46,8 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	if err != nil {
 		return err
 	}
-	sinks := a.sinks(output, held)
-	sinks.Observers = []engine.Observer{{Event: watch.event, Output: watch.output, Files: a.written(watch)}}
-	sinks.Sign = a.signWith(key)
+	sinks := a.sinks(output, held, key,
+		engine.Observer{Event: watch.event, Output: watch.output, Files: a.written(watch)})
 	result, err := eng.Run(ctx, plan, sinks)
 	if err == nil {
 		err = a.signRecord(result.Dir, key)
@@ -60,19 +61,19 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	return a.ended(&endedRun{Result: result, output: output, watch: watch, held: held}, eng, o)
 }
 
-// sinks are the files that a run leaves for readers. held is set with --frozen.
-func (a *app) sinks(output string, held *frozen) engine.Sinks {
+// sinks are the files that a run leaves for readers, signed with a key if there is one, and who follows it. held is
+// set with --frozen.
+func (a *app) sinks(output string, held *frozen, key string, observer engine.Observer) engine.Sinks {
+	s := engine.Sinks{Views: a.views(""), Sign: a.signWith(key), Observers: []engine.Observer{observer}}
 	switch {
 	case held != nil:
-		return engine.Sinks{Views: held.views(a.views(""))}
-	case remote.Is(output): // it is sent when the record is complete
-		return engine.Sinks{Views: a.views("")}
+		s.Views = held.views(s.Views)
+	case !remote.Is(output): // there it is sent when the record is complete
+		s.Views = a.views(output)
+		s.StageOutput = func(in engine.ViewInput) []runs.LeftOutput { return stageLeftOutput(in, output) }
+		s.CommitOutput = func(id runs.RunID, complete bool) error { return commitOutput(output, id, complete) }
 	}
-	return engine.Sinks{
-		Views:        a.views(output),
-		StageOutput:  func(in engine.ViewInput) []runs.LeftOutput { return stageLeftOutput(in, output) },
-		CommitOutput: func(id runs.RunID, complete bool) error { return commitOutput(output, id, complete) },
-	}
+	return s
 }
 
 // announce says before a run what it does not hold or have.
@@ -86,7 +87,7 @@ func (a *app) announce(plan *engine.Plan, o *runOptions) {
 		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(goOnWords(plan.Request().Resume, plan))))
 	}
 	if left := plan.LeftBehind(); len(left) > 0 {
-		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", some(left))
+		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", plain.Some(left, 3))
 	}
 	if option := o.savesMeanwhile(); option != "" {
 		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints "+
@@ -121,19 +122,14 @@ func (a *app) ended(r *endedRun, eng *engine.Engine, o *runOptions) error {
 			return err
 		}
 	}
-	if err := a.retain(eng, eng.Source, r.Run.ID); err != nil {
-		a.tell("markmill: old runs were not removed: %s\n", err)
-	}
+	a.retain(eng, eng.Source, r.Run.ID)
 	if r.undelivered != nil {
 		a.line(r.undelivered.Error())
 		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n",
 			files.Short(runs.At(r.Dir).File(askedFile(r.Run))))
 		return exit(max(r.Run.ExitCode(), exitFail))
 	}
-	if code := r.Run.ExitCode(); code != exitPass {
-		return exit(code)
-	}
-	return nil
+	return endWith(r.Run.ExitCode())
 }
 
 // summarize says on standard error how a run ended.
@@ -197,11 +193,34 @@ func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 }
 
 // retain removes the runs that are neither young nor among the newest, and tells the index of them and of the runs
-// that ended.
-func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunID) error {
+// that ended. A failure is only a message: the next run tries again.
+func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunID) {
 	keep, age := eng.Config.Retention.Bounds()
-	store := a.store(rootOf(repo))
+	store := a.store(api.RootOf(repo))
 	removed, err := store.PruneSometimes(keep, age, a.now())
 	a.reindex(store, append(removed, ran...)...)
-	return err
+	if err != nil {
+		a.tell("markmill: old runs were not removed: %s\n", err)
+	}
+}
+
+// deliver writes the output notebook of a run with a complete record to its address, after its pictures. It delivers
+// the output of an interrupted run as well; a second signal ends it.
+func (a *app) deliver(result *engine.Result, to string) error {
+	client, file := a.remote(), askedFile(result.Run)
+	put := func(from, to string) error {
+		data, err := runs.At(result.Dir).ReadFile(from)
+		if err != nil {
+			return err
+		}
+		return client.Write(context.Background(), to, data)
+	}
+	if file == runs.OutputFile { // a Jupyter notebook contains its pictures
+		for _, asset := range render.Assets(result.Run) {
+			if err := put(asset.From, remote.Beside(to, asset.To)); err != nil {
+				return fmt.Errorf("%w; an OUTPUT that ends in .ipynb holds its pictures", err)
+			}
+		}
+	}
+	return put(file, to)
 }

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/pool"
@@ -67,21 +70,43 @@ func (p *places) indexed() (runs.Store, *worktree.Source, error) {
 	if err != nil && !errors.Is(err, worktree.ErrNoRepository) {
 		return runs.Store{}, nil, err
 	}
-	return p.store(rootOf(src)), src, nil
+	return p.store(api.RootOf(src)), src, nil
+}
+
+// recordOf is the directory of one run.
+func (p *places) recordOf(word string) (dir string, err error) {
+	store, _, err := p.here()
+	if err == nil {
+		_, dir, err = store.Find(word)
+	}
+	return dir, err
 }
 
 // find loads one run.
 func (p *places) find(word string) (*runs.Run, string, error) {
-	store, _, err := p.here()
-	if err != nil {
-		return nil, "", err
-	}
-	_, dir, err := store.Find(word)
+	dir, err := p.recordOf(word)
 	if err != nil {
 		return nil, "", err
 	}
 	run, _, err := runs.At(dir).Load()
 	return run, dir, err
+}
+
+// engineHere makes the engine of the repository of the working directory. It returns an error outside of one; need
+// says what needs which repository.
+func (p *places) engineHere(need string) (*engine.Engine, error) {
+	_, src, err := p.here()
+	if err != nil {
+		return nil, err
+	}
+	if src == nil {
+		return nil, usagef("%s, and the working directory is in none", need)
+	}
+	eng, err := p.engine(src.Root())
+	if err == nil {
+		eng.Source = src
+	}
+	return eng, err
 }
 
 func (a *app) runsShow() *cobra.Command {
@@ -262,40 +287,14 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 					proof = "; " + words[0] + " is " + string(out.Proof)
 				}
 			}
-			if asJSON {
-				err = a.printJSON("verify", out)
-			} else if out.OK {
-				err = say(a.stdout, "%s%s\n", holdsWords(words[0], got, commits), proof)
-			} else {
-				if out.Proof != "" {
-					out.Findings = append(out.Findings, runs.Finding{Where: words[0],
-						Message: "is only claimed: nothing but the notebook itself says what its run did"})
-				}
-				for _, f := range out.Findings {
-					if err = say(a.stdout, "%s: %s\n", f.Where, f.Message); err != nil {
-						break
-					}
-				}
+			holds := ""
+			if out.OK && !asJSON {
+				holds = holdsWords(words[0], got, commits) + proof
+			} else if out.Proof != "" && !asJSON {
+				out.Findings = append(out.Findings, runs.Finding{Where: words[0],
+					Message: "is only claimed: nothing but the notebook itself says what its run did"})
 			}
-			for _, d := range out.Decisions {
-				if err == nil && !asJSON {
-					err = say(a.stdout, "  %s\n", d.Words())
-				}
-			}
-			for _, c := range out.Carried {
-				if err == nil && !asJSON {
-					_, err = fmt.Fprintf(a.stdout, "  carried from run %s: %s\n", c.Run, joined(c.Steps))
-				}
-			}
-			for _, note := range got.Notes {
-				if err == nil && !asJSON {
-					_, err = fmt.Fprintf(a.stdout, "  not looked at: %s\n", note)
-				}
-			}
-			if err != nil {
-				return err
-			}
-			return passIf(out.OK)
+			return a.printVerified(out, holds, asJSON)
 		},
 	}
 	jsonFlag(c, &asJSON, "verify")
@@ -307,6 +306,32 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 		"with --rerun: begin with the commit `REV`; what it has of the run's change is taken back first")
 	a.paramFlags(c.Flags(), &again.given, &stdin)
 	return c
+}
+
+// printVerified prints what was verified, and ends with the exit code of that. holds is the line when all of it holds.
+func (a *app) printVerified(out verified, holds string, asJSON bool) error {
+	if asJSON {
+		return cmp.Or(a.printJSON("verify", out), passIf(out.OK))
+	}
+	var b strings.Builder
+	if out.OK {
+		b.WriteString(plain.Escape(holds) + "\n")
+	} else {
+		for _, f := range out.Findings {
+			fmt.Fprintf(&b, "%s: %s\n", plain.Escape(f.Where), plain.Escape(f.Message))
+		}
+	}
+	for _, d := range out.Decisions {
+		fmt.Fprintf(&b, "  %s\n", plain.Escape(d.Words()))
+	}
+	for _, c := range out.Carried {
+		fmt.Fprintf(&b, "  carried from run %s: %s\n", c.Run, plain.Escape(plain.Some(c.Steps, len(c.Steps))))
+	}
+	for _, note := range out.Notes {
+		fmt.Fprintf(&b, "  not looked at: %s\n", plain.Escape(note))
+	}
+	_, err := io.WriteString(a.stdout, b.String())
+	return cmp.Or(err, passIf(out.OK))
 }
 
 // unsigned says why a signature does not count, or that there is none.
@@ -355,7 +380,7 @@ markmill runs maintenance shows what would be removed, and has the system prune 
 			if err != nil {
 				return err
 			}
-			cfg, err := engine.LoadConfig(rootOf(src))
+			cfg, err := engine.LoadConfig(api.RootOf(src))
 			if err != nil {
 				return err
 			}

@@ -14,12 +14,8 @@ import (
 	"markmill/runs/index"
 )
 
-// interruptible is a context that Ctrl-C ends.
-func interruptible(c *cobra.Command) (context.Context, context.CancelFunc) {
-	ctx := c.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
+// untilInterrupted is a context that Ctrl-C ends.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
@@ -38,7 +34,7 @@ func (a *app) withIndex(c *cobra.Command, ask func(ctx context.Context, store ru
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(c)
+	ctx, stop := untilInterrupted(c.Context())
 	defer stop()
 	o := a.indexOptions()
 	x, err := index.Open(ctx, store, o)
@@ -74,7 +70,7 @@ Exit codes: 0 made, 1 it cannot be written, 2 usage.`,
 			if err != nil {
 				return err
 			}
-			ctx, stop := interruptible(c)
+			ctx, stop := untilInterrupted(c.Context())
 			defer stop()
 			o, began := a.indexOptions(), time.Now()
 			count, err := index.Rebuild(ctx, store, o)
@@ -84,7 +80,7 @@ Exit codes: 0 made, 1 it cannot be written, 2 usage.`,
 			if err != nil {
 				return err
 			}
-			a.tell("indexed %s\n", counted(count, "run"))
+			a.tell("indexed %s\n", plain.Counted(count, "run"))
 			if !asJSON {
 				return nil
 			}

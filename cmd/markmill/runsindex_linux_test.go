@@ -98,6 +98,7 @@ func (b *indexBed) listed(want ...int) {
 
 // Whatever became of the index, a run ends as it would, and the next question finds it.
 func TestIndexFailsNoRun(t *testing.T) {
+	t.Parallel()
 	first := newIndexBed(t)
 	for name, spoil := range map[string]func(b *indexBed){
 		"damaged": func(b *indexBed) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/engine/worktree"
+	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
 	"markmill/runs/index"
@@ -59,7 +61,7 @@ Exit codes: 0 listed, 1 the records cannot be read, 2 usage.`,
 	f.StringVar(&opt.until, "until", "", "only runs that started before this time")
 	f.StringArrayVar(&opt.params, "param", nil, "only runs whose parameter meets this condition; repeatable")
 	f.StringArrayVar(&opt.scraps, "scrap", nil, "only runs whose scrap meets this condition, as in 'loss<0.2'; repeatable")
-	f.StringVar(&opt.base, "base", "", "only runs on this commit, or one whose id begins so")
+	f.StringVar(&opt.base, "base", "", "only runs on this commit: a revision, or the beginning of an id")
 	f.IntVar(&opt.limit, "limit", 0, "at most so many; 0 lists all")
 	f.StringSliceVar(&opt.sort, "sort", nil,
 		"started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; --sort=-KEY has the largest first")
@@ -67,17 +69,11 @@ Exit codes: 0 listed, 1 the records cannot be read, 2 usage.`,
 	return c
 }
 
-func joinedStatuses() string {
-	words := make([]string, len(listStatuses))
-	for i, s := range listStatuses {
-		words[i] = string(s)
-	}
-	return strings.Join(words, ", ")
-}
+func joinedStatuses() string { return plain.Some(listStatuses, len(listStatuses)) }
 
 // filter reads the options.
 func (o *listOptions) filter(now time.Time) (f index.Filter, err error) {
-	f = index.Filter{Notebook: o.notebook, Base: o.base, Limit: o.limit}
+	f = index.Filter{Notebook: o.notebook, Limit: o.limit}
 	if o.limit < 0 {
 		return f, usagef("--limit %d: give a number of runs, or 0 for all", o.limit)
 	}
@@ -142,6 +138,9 @@ func (a *app) listRuns(c *cobra.Command, opt listOptions) error {
 	if err != nil {
 		return err
 	}
+	if filter.Base, err = a.baseOf(opt.base); err != nil {
+		return err
+	}
 	var items []index.Item
 	err = a.withIndex(c, func(_ context.Context, _ runs.Store, x *index.Index) (err error) {
 		items, err = x.List(filter)
@@ -173,6 +172,26 @@ func (a *app) listRuns(c *cobra.Command, opt listOptions) error {
 		}
 	}
 	return terminal.List(a.stdout, entries, append(params, scraps...), values, a.colour(a.stdout))
+}
+
+// baseOf returns the id of a commit, or the beginning of one, that --base names; "" is none. The repository need not have
+// the commit any more.
+func (a *app) baseOf(word string) (string, error) {
+	_, src, err := a.indexed()
+	if word == "" || err != nil {
+		return "", err
+	}
+	err = usagef("--base %s: outside a repository, give the beginning of a commit's id", word)
+	if src != nil {
+		var commit worktree.OID
+		if commit, err = src.Resolve(word); err == nil {
+			return string(commit), nil
+		}
+	}
+	if strings.Trim(word, "0123456789abcdef") == "" {
+		return word, nil
+	}
+	return "", err
 }
 
 // chooses reports whether an option leaves runs out.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
+	"markmill/cmd/api/files"
 	"markmill/cmd/api/maintenance"
 	"markmill/engine"
 	"markmill/render/plain"
@@ -33,7 +35,7 @@ Exit codes: 0 shown, 1 something cannot be read, 2 usage.`,
 			if err != nil {
 				return err
 			}
-			ctx, stop := interruptible(c)
+			ctx, stop := untilInterrupted(c.Context())
 			defer stop()
 			report, err := maintenance.Look(ctx, store, a.cache(), cfg.Retention, a.now())
 			if err != nil {
@@ -70,8 +72,8 @@ func (a *app) printMaintenance(r *maintenance.Report, s *maintenance.Schedule) e
 		daily = "every run, at its end, and " + r.Daily + " every day (" + s.Name() + ")"
 	}
 	return say(a.stdout, "\nretention  the newest %d runs, and those younger than %d days\n"+
-		"prunable   %s, %s and %s, of %s%s\npruned by  %s\n", r.Runs, r.Days, counted(len(r.Due.Runs), "run"),
-		counted(len(r.Due.Sweeps), "sweep"), counted(r.DueWorktrees, "worktree"), size(r.DueBytes), next, daily)
+		"prunable   %s, %s and %s, of %s%s\npruned by  %s\n", r.Runs, r.Days, plain.Counted(len(r.Due.Runs), "run"),
+		plain.Counted(len(r.Due.Sweeps), "sweep"), plain.Counted(r.DueWorktrees, "worktree"), size(r.DueBytes), next, daily)
 }
 
 // schedule is that of the store here.
@@ -80,10 +82,10 @@ func (a *app) schedule() (store runs.Store, s *maintenance.Schedule, cfg engine.
 	if err != nil {
 		return store, nil, cfg, err
 	}
-	if cfg, err = engine.LoadConfig(rootOf(src)); err != nil {
+	if cfg, err = engine.LoadConfig(api.RootOf(src)); err != nil {
 		return store, nil, cfg, err
 	}
-	program, err := ownPath()
+	program, _, err := ownPath()
 	if err != nil {
 		return store, nil, cfg, err
 	}
@@ -102,19 +104,15 @@ func (a *app) schedule() (store runs.Store, s *maintenance.Schedule, cfg engine.
 }
 
 // ownPath is the path of this program: that on PATH if it leads here, because it outlives an update.
-func ownPath() (string, error) {
+func ownPath() (path string, onPath bool, err error) {
 	own, err := os.Executable()
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	if found, err := exec.LookPath("markmill"); err == nil {
-		one, oneErr := os.Stat(found)
-		other, otherErr := os.Stat(own)
-		if oneErr == nil && otherErr == nil && os.SameFile(one, other) {
-			return found, nil
-		}
+	if found, err := exec.LookPath("markmill"); err == nil && files.Same(found, own) {
+		return found, true, nil
 	}
-	return own, nil
+	return own, false, nil
 }
 
 func (a *app) maintenanceInstall() *cobra.Command {

@@ -161,14 +161,14 @@ func (a *app) export(c *cobra.Command, trace *runs.Trace) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible(c)
+	ctx, stop := untilInterrupted(c.Context())
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := collector.Send(ctx, text); err != nil {
 		return err
 	}
-	a.tell("sent %s to %s\n", counted(len(trace.Spans), "span"), plain.Escape(collector.Host()))
+	a.tell("sent %s to %s\n", plain.Counted(len(trace.Spans), "span"), plain.Escape(collector.Host()))
 	return nil
 }
 

@@ -82,6 +82,7 @@ func checkOTLP(body []byte) (names []string, err error) {
 
 // Runs send their traces to a collector, and no run ends otherwise because of it.
 func TestTraceExport(t *testing.T) {
+	t.Parallel()
 	program := builtProgram(t)
 	dir := t.TempDir()
 	var mu sync.Mutex

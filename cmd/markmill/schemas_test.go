@@ -22,6 +22,7 @@ import (
 	"markmill/cmd/api/mergereview"
 	"markmill/cmd/api/retest"
 	"markmill/cmd/api/status"
+	"markmill/cmd/markmill/mcp"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
@@ -86,6 +87,10 @@ func jsonDocuments() map[string]struct {
 			"What markmill gate prints: what it objects to, and the commands that fix it"},
 		"review-merge": {reflect.TypeFor[mergereview.Review](),
 			"What markmill review --merge prints: what the merge of two commits does to each notebook"},
+		"mcp-text": {reflect.TypeFor[mcp.TextDocument](),
+			"What the tools log and changes of markmill mcp give: a part of a text of a run"},
+		"mcp-notebook": {reflect.TypeFor[mcp.NotebookDocument](),
+			"What the tools new_notebook and edit_step of markmill mcp give"},
 		"test":    {reflect.TypeFor[retest.Report](), "What markmill test prints"},
 		"doctor":  {reflect.TypeFor[checkup](), "What markmill doctor prints"},
 		"agents":  {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
@@ -245,7 +250,7 @@ func comments(t *testing.T) map[string]string {
 		"../../render/diffview": "markmill/render/diffview",
 		"../../render/review":   "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
 		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
-		"../../render/fresh": "markmill/render/fresh"} {
+		"../../render/fresh": "markmill/render/fresh", "mcp": "markmill/cmd/markmill/mcp"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

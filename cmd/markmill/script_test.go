@@ -15,7 +15,10 @@ import (
 var update = flag.Bool("update", false, "rewrite the files that scripts compare with cmp")
 
 // TestScript runs every command as a user would: one script a command, under testdata/script.
-func TestScript(t *testing.T) { runScripts(t, "testdata/script") }
+func TestScript(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "testdata/script")
+}
 
 // runScripts runs the scripts of a folder, each in a home of its own.
 func runScripts(t *testing.T, dir string) {

@@ -1,18 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/crypto/ssh"
+
 	"markmill/cmd/api"
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/notebooks"
-	"markmill/notebooks/ipynb"
-	"markmill/notebooks/region"
+	"markmill/notebooks/forms"
 	"markmill/runs"
 	"markmill/runs/sshsig"
 )
@@ -72,18 +77,11 @@ func (a *app) signWith(key string) func(engine.ViewInput) (map[string]string, er
 
 // signedManifest is the manifest of an output notebook that is to be signed.
 func signedManifest(name string, text []byte) (*notebooks.Manifest, error) {
-	m := region.Strip(name, text).Manifest
-	if notebooks.IsJupyterName(name) {
-		nb, err := ipynb.Parse(name, text)
-		if err != nil {
-			return nil, err
-		}
-		m = nb.Manifest()
+	m, err := forms.Manifest(name, text)
+	if err == nil && m == nil {
+		err = fmt.Errorf("%s has no manifest", name)
 	}
-	if m == nil {
-		return nil, fmt.Errorf("%s has no manifest", name)
-	}
-	return m, nil
+	return m, err
 }
 
 // signRecord signs the SHA256SUMS of a complete record.
@@ -142,4 +140,42 @@ func inHome(file string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	return filepath.Join(home, rest), err
+}
+
+// sign signs text for a namespace with the SSH key in a file. Keys with a passphrase, in an agent or on a token are
+// left to the program ssh-keygen, which asks for what it needs.
+func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
+	file, err := inHome(file)
+	if err != nil {
+		return nil, err
+	}
+	data, err := a.readInput(file, "a key", 1<<20)
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Err: err,
+			Msg:  "the signing key cannot be read: " + files.ReadError(file, err).Error(),
+			Hint: "name the file of an SSH private key"}
+	}
+	signer, err := ssh.ParsePrivateKey(data)
+	if err == nil {
+		return sshsig.Sign(signer, namespace, text)
+	}
+	program, lost := exec.LookPath("ssh-keygen")
+	if lost != nil {
+		hint := "give an SSH private key without a passphrase, or install OpenSSH, whose ssh-keygen signs with other keys"
+		if errors.As(err, new(*ssh.PassphraseMissingError)) {
+			hint = "the key has a passphrase: install OpenSSH, whose ssh-keygen asks for it"
+		}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Hint: hint, Err: err,
+			Msg: "cannot be used to sign: " + err.Error()}
+	}
+	c := exec.Command(program, "-Y", "sign", "-q", "-f", file, "-n", namespace)
+	var out, said bytes.Buffer
+	c.Stdin, c.Stdout = bytes.NewReader(text), &out
+	c.Stderr = io.MultiWriter(a.stderr, &said) // where it asks to touch a token
+	if err := c.Run(); err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Err: err,
+			Msg:  fmt.Sprintf("cannot be used to sign: ssh-keygen: %s", strings.Join(strings.Fields(said.String()), " ")),
+			Hint: "name an SSH private key, or the .pub of one that ssh-agent holds"}
+	}
+	return out.Bytes(), nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/engine/agent"
 	"markmill/render/plain"
 	"markmill/runs"
@@ -38,7 +39,7 @@ Exit codes: 0 it was left for the agent, 2 there is no such run, or no agent is 
 			if len(words) < 2 || strings.TrimSpace(words[1]) == "" {
 				return usagef("steer takes a run and a text, and got no text")
 			}
-			eng, err := a.engine(rootOf(src))
+			eng, err := a.engine(api.RootOf(src))
 			if err != nil {
 				return err
 			}

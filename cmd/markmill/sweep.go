@@ -94,7 +94,7 @@ func (a *app) grid(o *sweepOptions) (g sweep.Grid, err error) {
 		if !ok || name == "" {
 			return g, usagef("--matrix %s: write NAME=VALUES, such as month=1..12", word)
 		}
-		values, err := params.ParseValues("--matrix", name, text, min(o.maxRuns, sweep.MostRuns))
+		values, err := params.ParseValues("--matrix", name, text, o.maxRuns)
 		if err != nil {
 			return g, err
 		}
@@ -147,7 +147,7 @@ func (a *app) sweepNotebook(ctx context.Context, path, output string, o *runOpti
 	if err != nil {
 		return err
 	}
-	for _, w := range s.Warnings() {
+	for _, w := range s.Warnings {
 		if o.level() <= slog.LevelWarn {
 			a.tell("markmill: warning: %s\n", w)
 		}
@@ -180,17 +180,13 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 	process.SealDescriptors()
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
-	eng := s.Engine()
+	eng, work := s.Engine, &s.Work
 	key, err := a.signKey(eng.Config)
 	if err != nil {
 		return err
 	}
-	work := s.Work()
 	work.Sinks = func(output string) engine.Sinks {
-		sinks := a.sinks(output, nil)
-		sinks.Observers = []engine.Observer{{Files: a.written(&follower{})}}
-		sinks.Sign = a.signWith(key)
-		return sinks
+		return a.sinks(output, nil, key, engine.Observer{Files: a.written(&follower{})})
 	}
 	work.Sealed = func(dir string) error { return a.signRecord(dir, key) }
 	shown := o.level() <= slog.LevelInfo
@@ -215,9 +211,7 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 			ran = append(ran, done.Rows[i].Run)
 		}
 	}
-	if err := a.retain(eng, eng.Source, ran...); err != nil {
-		a.tell("markmill: old runs were not removed: %s\n", err)
-	}
+	a.retain(eng, eng.Source, ran...)
 	return a.printSweep(done, eng.Store(done.Started.Repository), o)
 }
 
@@ -278,10 +272,7 @@ func (a *app) printSweep(done *runs.Sweep, store runs.Store, o *runOptions) erro
 			a.tell("markmill: %d runs are missing: markmill run --resume %s\n", missing, string(id))
 		}
 	}
-	if code := done.Completed.ExitCode; code != exitPass {
-		return exit(code)
-	}
-	return nil
+	return endWith(done.Completed.ExitCode)
 }
 
 // resumeSweep runs what is missing of a sweep.
@@ -321,7 +312,7 @@ func (a *app) verifySweep(dir, allowed string, signed, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	signers, err := a.signers(allowed, rootOf(src))
+	signers, err := a.signers(allowed, api.RootOf(src))
 	if err != nil {
 		return err
 	}
@@ -336,29 +327,11 @@ func (a *app) verifySweep(dir, allowed string, signed, asJSON bool) error {
 	if got.Sweep != nil {
 		out.Sweep = got.Sweep.Started.SweepID
 	}
-	if asJSON {
-		if err := a.printJSON("verify", out); err != nil {
-			return err
-		}
-		return passIf(out.OK)
-	}
-	for _, f := range out.Findings {
-		if err := say(a.stdout, "%s: %s\n", f.Where, f.Message); err != nil {
-			return err
-		}
-	}
+	holds := ""
 	if out.OK {
-		err = say(a.stdout, "%s: everything holds (%d rows, %d runs)\n", string(out.Sweep), len(got.Sweep.Rows), got.Runs)
+		holds = fmt.Sprintf("%s: everything holds (%d rows, %d runs)", out.Sweep, len(got.Sweep.Rows), got.Runs)
 	}
-	for _, note := range out.Notes {
-		if err == nil {
-			err = say(a.stdout, "  not looked at: %s\n", note)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return passIf(out.OK)
+	return a.printVerified(out, holds, asJSON)
 }
 
 // convertSweep writes the page of a sweep.

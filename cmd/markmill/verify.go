@@ -34,7 +34,7 @@ func (a *app) verifyRecord(word, allowed string) (*runs.Verification, error) {
 	if err != nil {
 		return nil, err
 	}
-	signers, err := a.signers(allowed, rootOf(src))
+	signers, err := a.signers(allowed, api.RootOf(src))
 	if err != nil {
 		return nil, err
 	}

@@ -146,11 +146,8 @@ func (w *watching) own(file string) bool {
 func (w *watching) once(ctx context.Context, b watch.Beginning) (*engine.Result, error) {
 	o := *w.o
 	given := len(o.req.Given) > 0
-	src, madeOf, err := w.readRun(w.path, false, given)
+	src, madeOf, err := w.readRunnable(w.path, false, given)
 	if err != nil {
-		return nil, err
-	}
-	if src, err = w.runnable(w.path, src, given); err != nil {
 		return nil, err
 	}
 	eng, err := w.engine(w.source.Root()) // the settings may have changed
@@ -214,7 +211,6 @@ func (w *watching) show(ctx context.Context, eng *engine.Engine, plan *engine.Pl
 	view.Record = record(w.store(w.source.Root()).Path(plan.Request().ID))
 	progress := terminal.New(w.stderr, view)
 	stop := ticking(progress)
-	sinks := w.sinks(output, nil)
 	event := func(e runs.Event) {
 		var by engine.Interrupt
 		if e.Type == runs.StepFinished && errors.As(context.Cause(ctx), &by) && by.Abort != nil {
@@ -222,18 +218,16 @@ func (w *watching) show(ctx context.Context, eng *engine.Engine, plan *engine.Pl
 		}
 		progress.Event(e)
 	}
-	sinks.Observers = []engine.Observer{{Event: event, Output: progress.Output, Files: w.written(&follower{})}}
-	sinks.Sign = w.signWith(key)
-	result, err := eng.Run(ctx, plan, sinks)
+	result, err := eng.Run(ctx, plan, w.sinks(output, nil, key,
+		engine.Observer{Event: event, Output: progress.Output, Files: w.written(&follower{})}))
 	stop()
 	progress.Done("")
 	if err == nil {
 		err = w.signRecord(result.Dir, key)
 	}
 	if err == nil {
-		if err := w.retain(eng, w.source, result.Run.ID); err != nil {
-			w.note("old runs were not removed: " + err.Error())
-		}
+		w.erase()
+		w.retain(eng, w.source, result.Run.ID)
 	}
 	return result, err
 }

@@ -14,6 +14,7 @@ import (
 // TestWatch watches as a user does: it saves a file as editors do, waits for the lines of state, and ends it with
 // Ctrl-C, while a step runs and while none does. Nothing is left behind but records, OUTPUT and what was saved.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	for _, during := range []bool{false, true} {
 		dir := t.TempDir()
 		for _, program := range []string{"git", "bash"} {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -47,9 +48,20 @@ func someOf(random *rand.Rand, n, all int) []int {
 	return out
 }
 
-// writesOf are the writes of a run that nothing happens to.
+// ownWrites has what writesOf gave, by its output.
+var ownWrites struct {
+	sync.Mutex
+	writes map[string][]call
+}
+
+// writesOf are the writes of a run that nothing happens to. They are counted once.
 func (b *crashBed) writesOf(t *testing.T, output string) []call {
 	t.Helper()
+	ownWrites.Lock()
+	defer ownWrites.Unlock()
+	if calls := ownWrites.writes[output]; calls != nil {
+		return calls
+	}
 	r := b.trial(t).to(output)
 	r.branch = true
 	calls := r.traced(func(int, call) verdict { return makeIt })
@@ -57,11 +69,16 @@ func (b *crashBed) writesOf(t *testing.T, output string) []call {
 		words, _ := os.ReadFile(r.errs)
 		t.Fatalf("the run itself exits %d: %s", r.exit, words)
 	}
+	if ownWrites.writes == nil {
+		ownWrites.writes = map[string][]call{}
+	}
+	ownWrites.writes[output] = calls
 	return calls
 }
 
 // TestKillsAtWrites kills runs right before a write: before each one, when MARKMILL_KILLS is as large.
 func TestKillsAtWrites(t *testing.T) {
+	t.Parallel()
 	b := newCrashBed(t)
 	random := seed(t)
 	const more = 5 // a run may make some more than the one that was counted
@@ -159,6 +176,7 @@ func full() func(call, int, call) verdict {
 // TestFailedWrites makes the writes of a run fail, one in each run, in each of several ways. MARKMILL_FAULTS
 // says how many in each way; more than a run has writes is all of them. Without it, each way is tried with one OUTPUT.
 func TestFailedWrites(t *testing.T) {
+	t.Parallel()
 	b := newCrashBed(t)
 	random := seed(t)
 	type plan struct {

@@ -35,7 +35,7 @@ var thorough = os.Getenv("MARKMILL_ALL") != ""
 // ("…" with \x escapes) or single ('…' with \' and \\).
 //
 // Others: raised is the name of the exception of raise, if the kernel reports it with its line; last is what is seen
-// of die's output; late is "no" if output of processes that a step left is not read as it comes.
+// of die's output; interrupt is "no" if an interrupt ends the interpreter, or is no failure with 130; late is "no" if output of processes that a step left is not read as it comes.
 type dialect struct {
 	kernel   Kernel
 	sections map[string]string
@@ -88,21 +88,29 @@ func doubleQuoted(text string) string {
 	return b.String() + `"`
 }
 
-// dialects are those of the built-in kernels, of a command, and of Jupyter's kernel of Python where it is installed.
+// dialects are those of the built-in kernels, of a command, and of Jupyter's kernels that are installed.
 func dialects(t *testing.T) []dialect {
 	kernels := append(Table(), NewCommand("script", []string{"sh", "{file}"}))
-	if k, ok := ipykernel(); ok {
-		kernels = append(kernels, k)
+	for _, name := range jupyterNames() {
+		if k, ok := peerKernel(name); ok {
+			kernels = append(kernels, k)
+		}
 	}
 	var all []dialect
 	for _, k := range kernels {
-		_, name, found := strings.Cut(k.Name(), ":")
-		if !found {
-			name = k.Name()
-		}
+		name := strings.TrimPrefix(strings.ReplaceAll(k.Name(), ":", "-"), "command-")
 		all = append(all, dialect{k, readDialect(t, name)})
 	}
 	return all
+}
+
+// jupyterNames are the kernels of Jupyter that have a dialect.
+func jupyterNames() []string {
+	files, _ := filepath.Glob(filepath.Join("testdata", "dialects", "jupyter-*.txt"))
+	for i, file := range files {
+		files[i] = strings.TrimPrefix(strings.TrimSuffix(filepath.Base(file), ".txt"), "jupyter-")
+	}
+	return files
 }
 
 func readDialect(t *testing.T, name string) map[string]string {
@@ -123,15 +131,18 @@ func readDialect(t *testing.T, name string) map[string]string {
 	return sections
 }
 
-// ipykernel is Jupyter's kernel of Python, in the environment of the Python that MARKMILL_PEERS names.
-func ipykernel() (Kernel, bool) {
+// peerKernel is a kernel of Jupyter in the environment of the Python that MARKMILL_PEERS names, or of the distribution.
+func peerKernel(name string) (Kernel, bool) {
 	python := os.Getenv("MARKMILL_PEERS")
 	if python == "" {
 		return nil, false
 	}
-	root := filepath.Dir(filepath.Dir(python))
-	spec, err := jupyter.Load(filepath.Join(root, "share", "jupyter", "kernels", "python3"))
-	return NewJupyter(spec), err == nil
+	for _, share := range []string{filepath.Join(filepath.Dir(filepath.Dir(python)), "share"), "/usr/share"} {
+		if spec, err := jupyter.Load(filepath.Join(share, "jupyter", "kernels", name)); err == nil {
+			return NewJupyter(spec), true
+		}
+	}
+	return nil, false
 }
 
 // each runs a test for every kernel whose dialect has the section; "" for every kernel.

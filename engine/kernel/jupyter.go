@@ -48,8 +48,21 @@ func (k jupyterKernel) ValidateParam(b notebooks.Bound) error {
 	if k.isPython() {
 		return python{}.ValidateParam(b)
 	}
-	_, err := inject.Cell(k.spec.Language, []notebooks.Bound{b}, true)
+	params := k.assigned([]notebooks.Bound{b})
+	if len(params) == 0 {
+		return nil
+	}
+	_, err := inject.Cell(k.spec.Language, params, true)
 	return err
+}
+
+// assigned returns the parameters that need an assignment: in a language that has none, not those that the code of the
+// notebook sets itself.
+func (k jupyterKernel) assigned(params []notebooks.Bound) []notebooks.Bound {
+	if inject.Known(k.spec.Language) {
+		return params
+	}
+	return slices.DeleteFunc(slices.Clone(params), func(b notebooks.Bound) bool { return b.Param.Code && !b.Given })
 }
 
 func (k jupyterKernel) isPython() bool { return strings.EqualFold(k.spec.Language, "python") }

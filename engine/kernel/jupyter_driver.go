@@ -161,10 +161,11 @@ func (d *jupyterDriver) dropParams() {
 
 // assign sets the parameters in a language that cannot read them from a file.
 func (d *jupyterDriver) assign(ctx context.Context) error {
-	if len(d.params) == 0 {
+	params := d.kernel.assigned(d.params)
+	if len(params) == 0 {
 		return nil
 	}
-	code, err := inject.Cell(d.kernel.spec.Language, d.params, true)
+	code, err := inject.Cell(d.kernel.spec.Language, params, true)
 	if err != nil {
 		return err
 	}
@@ -205,6 +206,11 @@ func (d *jupyterDriver) tell(what order, number int) error {
 	case orderStep:
 		d.work(number, func() (int, error) {
 			reply, err := d.client.Execute(ctx, string(d.request.Code), false, d.print)
+			if err == nil && !d.kernel.runsOnPython() {
+				// Some kernels, as Deno, publish a result only after they were idle: what comes before the answer to
+				// another request is of this one.
+				err = d.client.Quiet(ctx, d.print)
+			}
 			if err != nil {
 				return 0, err
 			}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,18 +18,14 @@ import (
 // installed is a real kernel of Jupyter in the environment that MARKMILL_PEERS names a Python of.
 func installed(t *testing.T, name string) Kernel {
 	t.Helper()
-	python := os.Getenv("MARKMILL_PEERS")
-	if python == "" {
+	if os.Getenv("MARKMILL_PEERS") == "" {
 		t.Skip("MARKMILL_PEERS names no Python with Jupyter kernels")
 	}
-	spec, err := jupyter.Load(filepath.Join(filepath.Dir(filepath.Dir(python)), "share", "jupyter", "kernels", name))
-	if err != nil {
-		spec, err = jupyter.Load(filepath.Join("/usr/share/jupyter/kernels", name)) // of the distribution
+	k, ok := peerKernel(name)
+	if !ok {
+		t.Fatalf("the kernel %s is not installed", name)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return NewJupyter(spec)
+	return k
 }
 
 // TestJupyterOtherKernels runs kernels that share nothing with ipykernel but the protocol: state from step to step,
@@ -40,6 +35,7 @@ func TestJupyterOtherKernels(t *testing.T) {
 		{"ir", `kept <- 41`, `cat(kept + 1, "\n")`, "42 \n", `stop("no")`},
 		{"xpython", "kept = 41", "print(kept + 1)", "42\n", `raise ValueError("no")`},
 		{"calysto_scheme", "(define kept 41)", "(printf \"~a\\n\" (+ kept 1))", "42\n", "(car 5)"},
+		{"deno", "let kept = 41", "console.log(kept + 1)", "42\n", `throw new Error("no")`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := start(t, installed(t, c.name))
@@ -52,6 +48,29 @@ func TestJupyterOtherKernels(t *testing.T) {
 			}
 			h.ok(c.print, c.printed)
 		})
+	}
+}
+
+// IRkernel breaks the lines of a picture's base64; the output notebook has them as they came.
+func TestJupyterPictureInLines(t *testing.T) {
+	h := start(t, installed(t, "ir"))
+	got := h.run("plot(1:3)", func(r *Request) { r.Ordered = true })
+	if len(got.Outputs) != 1 || got.Outputs[0].MIME != "image/png" || got.Outputs[0].Column == 0 {
+		t.Errorf("%+v", got.Outputs)
+	}
+}
+
+// A parameter that the code sets needs no assignment in a language for which there is none; one that is given does.
+func TestJupyterParametersOfTheCode(t *testing.T) {
+	k := NewJupyter(jupyter.Spec{Name: "deno", Language: "typescript"})
+	b := bound("n", notebooks.Value{Type: notebooks.TypeInt, Text: "1"})
+	b.Param.Code = true
+	if err := k.ValidateParam(b); err != nil {
+		t.Error(err)
+	}
+	b.Given = true
+	if err := k.ValidateParam(b); err == nil {
+		t.Error("a value is given that cannot be set")
 	}
 }
 

@@ -188,6 +188,11 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 		}
 		s.fail(nil, s.keep(d.File, content))
 		told.File, told.MIME = d.File, d.MIME
+		if text, _ := textOf(raw); strings.HasPrefix(k.mime, "image/") && k.mime != "image/svg+xml" { // IRkernel breaks the lines of a picture
+			if column := strings.IndexByte(text, '\n'); column > 0 && runs.Base64(content, column) == text {
+				told.Column = column
+			}
+		}
 		told.Data = maps.Clone(o.Data)
 		delete(told.Data, k.mime)
 		s.order.show(o, told)

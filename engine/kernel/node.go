@@ -31,8 +31,6 @@ var nodeReserved = []reserved{
 // node runs JavaScript in Node.
 type node struct{}
 
-func newNode() Kernel { return node{} }
-
 func (node) Name() string { return "node" }
 
 func (node) Languages() []string { return []string{"node", "nodejs", "javascript", "js", "cjs"} }

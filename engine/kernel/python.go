@@ -40,8 +40,6 @@ var pythonReserved = []reserved{
 // python runs Python in CPython, with a small driver.
 type python struct{}
 
-func newPython() Kernel { return python{} }
-
 func (python) Name() string { return "python" }
 
 func (python) Languages() []string {

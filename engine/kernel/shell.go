@@ -42,22 +42,6 @@ type shell struct {
 	functions bool
 }
 
-func newBash() Kernel {
-	return &shell{name: "bash", languages: []string{"bash", "shell", "bash-script", "shellscript", "shell-script"},
-		driver: bashDriver, loop: loop, args: []string{"--norc", "--noprofile"},
-		arrays: true, encode: encodeNUL, functions: true}
-}
-
-func newSh() Kernel {
-	return &shell{name: "sh", languages: []string{"sh", "dash", "posix"}, driver: shDriver, loop: loop,
-		encode: encodeLines}
-}
-
-func newZsh() Kernel {
-	return &shell{name: "zsh", languages: []string{"zsh"}, driver: zshDriver, loop: zshLoop, args: []string{"-f"},
-		reserved: zshReserved, arrays: true, encode: encodeNUL, functions: true}
-}
-
 func (k *shell) Name() string        { return k.name }
 func (k *shell) Languages() []string { return k.languages }
 

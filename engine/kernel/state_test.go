@@ -19,8 +19,10 @@ func TestConformanceStateIsKept(t *testing.T) {
 		h.ok(d.step("set"), "")
 		h.ok(d.step("define"), "")
 		h.ok(d.step("get"), "kept 1\n")
-		h.ok(d.step("chdir"), "")
-		h.ok(d.step("where"), filepath.Dir(h.dir)+"\n")
+		if d.step("chdir") != "" {
+			h.ok(d.step("chdir"), "")
+			h.ok(d.step("where"), filepath.Dir(h.dir)+"\n")
+		}
 		h.ok(d.step("get"), "kept 1\n")
 	})
 }
@@ -89,7 +91,10 @@ func TestConformanceDeathOfTheInterpreter(t *testing.T) {
 }
 
 func TestConformanceInterruptKeepsState(t *testing.T) {
-	each(t, "set", func(t *testing.T, d dialect) {
+	each(t, "wait", func(t *testing.T, d dialect) {
+		if d.step("interrupt") == "no" {
+			t.Skip("not a thing of this kernel: interrupt")
+		}
 		h := start(t, d.kernel, patient)
 		h.ok(d.step("set"), "")
 		out, stdout := h.endWhenReady(d.step("wait"), nil)
@@ -118,7 +123,7 @@ func TestConformanceHangIsKilled(t *testing.T) {
 
 // A sandbox helper is started in place of the interpreter, and becomes it.
 func TestConformanceWrap(t *testing.T) {
-	each(t, "", func(t *testing.T, d dialect) {
+	each(t, "env", func(t *testing.T, d dialect) {
 		h := start(t, d.kernel, func(o *Options) { o.Wrap = []string{"env", "STEP_VAR=wrapped"} })
 		h.ok(d.step("env"), "wrapped\n")
 	})

@@ -5,11 +5,15 @@ import "slices"
 // Table lists the built-in kernels in a fixed order. A new kernel is one line here.
 func Table() []Kernel {
 	return []Kernel{
-		newBash(),
-		newSh(),
-		newZsh(),
-		newPython(),
-		newNode(),
+		&shell{name: "bash", languages: []string{"bash", "shell", "bash-script", "shellscript", "shell-script"},
+			driver: bashDriver, loop: loop, args: []string{"--norc", "--noprofile"},
+			arrays: true, encode: encodeNUL, functions: true},
+		&shell{name: "sh", languages: []string{"sh", "dash", "posix"}, driver: shDriver, loop: loop,
+			encode: encodeLines},
+		&shell{name: "zsh", languages: []string{"zsh"}, driver: zshDriver, loop: zshLoop, args: []string{"-f"},
+			reserved: zshReserved, arrays: true, encode: encodeNUL, functions: true},
+		python{},
+		node{},
 	}
 }
 

@@ -250,6 +250,7 @@ func (f *Family) roots() []int {
 		}
 	}
 	self := os.Getpid()
+	session, _ := unix.Getsid(0)
 	// Orphans come to the first thread of the reaper, so only its list matters.
 	for _, pid := range childrenOfThread(self, self) {
 		if _, warden := wardens.Load(pid); warden || pid == f.interpreter || pid == f.group {
@@ -262,7 +263,7 @@ func (f *Family) roots() []int {
 			// Only reparented orphans: a program that Markmill started itself is in its own session, and leads its
 			// group or shares Markmill's.
 			if f.mine.has(pid, info) || f.mark != 0 && markOf(pid) == f.mark || f.group != 0 && info.group == f.group ||
-				info.session != sessionID() {
+				info.session != session {
 				syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 				delete(f.mine, pid)
 			}
@@ -305,11 +306,6 @@ func (f *Family) recognizes(pid int) bool {
 // have an empty one.
 const execPatience = 200 * time.Millisecond
 
-func sessionID() int {
-	sid, _ := unix.Getsid(0)
-	return sid
-}
-
 // end sends sig to every process and waits until all have ended or patience runs out. If still is set, it skips
 // processes for which still returns false. It calls still once the process's number can no longer be reused.
 func end(pids []int, sig syscall.Signal, patience time.Duration, still func(pid int) bool) {
@@ -337,18 +333,18 @@ func end(pids []int, sig syscall.Signal, patience time.Duration, still func(pid 
 	await(fds, patience)
 }
 
-// await waits until all processes have ended or patience runs out, and reports whether they have.
-func await(fds []unix.PollFd, patience time.Duration) bool {
+// await waits until all processes have ended or patience runs out.
+func await(fds []unix.PollFd, patience time.Duration) {
 	deadline := time.Now().Add(patience)
 	for waiting := fds; len(waiting) > 0; {
 		left := time.Until(deadline)
 		if left <= 0 {
-			return false
+			return
 		}
 		if _, err := unix.Poll(waiting, int(left.Milliseconds())+1); err == unix.EINTR {
 			continue // Go's own signal for switching goroutines; Revents still holds old values
 		} else if err != nil {
-			return false
+			return
 		}
 		var still []unix.PollFd
 		for _, fd := range waiting {
@@ -358,5 +354,4 @@ func await(fds []unix.PollFd, patience time.Duration) bool {
 		}
 		waiting = still
 	}
-	return true
 }

@@ -219,6 +219,8 @@ func TestABlindedWarden(t *testing.T) {
 // A warden of several runs ends the processes of those that are guarded when Markmill goes, also after it was killed
 // itself or was stopped, and none of a run that was released.
 func TestAWardenOfSeveralRuns(t *testing.T) {
+	whole := patience
+	t.Cleanup(func() { patience = whole })
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -230,6 +232,7 @@ func TestAWardenOfSeveralRuns(t *testing.T) {
 		{"alive", func(*Warden) {}},
 		{"killed", func(w *Warden) { w.proc.Kill(); <-w.ended }},
 		{"stopped", func(w *Warden) {
+			patience = 300 * time.Millisecond
 			w.proc.Signal(unix.SIGSTOP)
 			filler := make([]byte, 17)
 			for err := error(nil); err == nil; _, err = w.line.Write(filler) {

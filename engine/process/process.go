@@ -18,3 +18,6 @@ type Options struct {
 	// Attributes, if set, may change how the child is made, after everything else is decided.
 	Attributes func(*syscall.SysProcAttr)
 }
+
+// WardenName is the program name (argv[0]) under which Markmill is the warden of runs.
+const WardenName = "markmill-warden"

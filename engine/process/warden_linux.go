@@ -43,7 +43,8 @@ const wardenVariable = "MARKMILL_WARDEN"
 var wardens sync.Map
 
 // patience is how long a warden may take to read a mark. One that does not was stopped by a step, and is replaced.
-const patience = 5 * time.Second
+// Tests wait less.
+var patience = 5 * time.Second
 
 // NewWarden returns a warden, which the first Guard starts. program must call WardenMain when it is started as
 // WardenName. name is shown in lists of processes.

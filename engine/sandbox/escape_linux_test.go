@@ -63,7 +63,7 @@ func (c cell) snapshot() map[string]string {
 	return all
 }
 
-// TestEscapes: no attempt escapes, as any available user.
+// TestEscapes: no attempt escapes, as any available user. Root and nobody try half each, or all with MARKMILL_ALL set.
 func TestEscapes(t *testing.T) {
 	users(t, func(t *testing.T, c cell) {
 		needLandlock(t, 1)
@@ -71,6 +71,9 @@ func TestEscapes(t *testing.T) {
 		modes := c.modes()
 		maps.DeleteFunc(modes, func(_ string, spec Spec) bool { return !spec.Files })
 		for at, name := range slices.Sorted(maps.Keys(attempts)) {
+			if !thorough && os.Getuid() == 0 && (c.uid == 0) != (at%2 == 0) {
+				continue // the other user tries it
+			}
 			for _, mode := range some(modes, at) {
 				spec := modes[mode]
 				if spec.Landlock < later[name] {

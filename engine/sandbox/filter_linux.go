@@ -166,11 +166,11 @@ const (
 // filter returns the program: it checks the machine, then one call after another. Calls that are not in it cost
 // nothing: since Linux 5.11 the kernel caches that they are allowed.
 func filter(m machine, rules []rule) []bpf.Instruction {
-	calls := section(m, rules, func(r rule) uint32 { return r.native }, m.x32)
+	calls := section(rules, func(r rule) uint32 { return r.native }, m.x32)
 	other := []bpf.Instruction{returnMissing}
 	if m.other != 0 {
 		other = append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: m.other, SkipTrue: 1}, returnMissing},
-			section(m, rules, m.number, false)...)
+			section(rules, m.number, false)...)
 	}
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offsetMachine, Size: 4},
@@ -180,7 +180,7 @@ func filter(m machine, rules []rule) []bpf.Instruction {
 	return append(append(program, calls...), other...)
 }
 
-func section(m machine, rules []rule, number func(rule) uint32, x32 bool) []bpf.Instruction {
+func section(rules []rule, number func(rule) uint32, x32 bool) []bpf.Instruction {
 	out := []bpf.Instruction{bpf.LoadAbsolute{Off: offsetCall, Size: 4}}
 	if x32 {
 		out = append(out, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Calls, SkipFalse: 1}, returnMissing)

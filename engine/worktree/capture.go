@@ -419,13 +419,9 @@ func (t *Tree) writeTree() (object.Digest, error) {
 
 // commit composes a commit object of the run.
 func (t *Tree) commit(tree, parent object.Digest, message string) []byte {
-	committer := t.opt.Committer
-	if committer == (object.Identity{}) {
-		committer = t.opt.Author
-	}
 	if t.opt.RunID != "" {
 		message = fmt.Sprintf("%s\n\n%s: %s\n", strings.TrimSuffix(message, "\n"), object.RunTrailer, t.opt.RunID)
 	}
-	return object.NewCommit{Tree: tree, Parent: parent, Author: t.opt.Author, Committer: committer, At: t.opt.Now(),
+	return object.NewCommit{Tree: tree, Parent: parent, Author: t.opt.Author, Committer: t.opt.Author, At: t.opt.Now(),
 		Message: message}.Encode(t.fmt)
 }

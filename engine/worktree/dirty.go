@@ -6,15 +6,18 @@ import (
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
+	"markmill/runs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// Dirty lists the user's uncommitted changes by path: staged, unstaged, and untracked files that are not ignored. It
-// asks the Git program where that is installed, since it knows all its own settings; that takes no lock and writes
-// nothing. Otherwise it compares the checkout with HEAD.
+// Dirty lists the user's uncommitted changes by path: staged, unstaged, and untracked files that are not ignored. Files
+// that runs stage beside their OUTPUT (runs.StageOutput) are left out. It asks the Git program where that is installed,
+// since it knows all its own settings; that takes no lock and writes nothing. Otherwise it compares the checkout with
+// HEAD.
 func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	if !repo.HaveGit() {
 		return s.dirtyWalk(ctx, s.CommonDir())
@@ -26,7 +29,7 @@ func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	}
 	var paths []string
 	for item := range strings.SplitSeq(string(out), "\x00") {
-		if len(item) > 3 && !strings.HasPrefix(item[3:], ".markmill/") {
+		if len(item) > 3 && !strings.HasPrefix(item[3:], ".markmill/") && runs.StagedBy(path.Base(item[3:])) == "" {
 			paths = append(paths, item[3:])
 		}
 	}
@@ -92,7 +95,9 @@ func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error
 	}
 	var paths []string
 	for _, d := range t.deltas(t.step) {
-		paths = append(paths, d.Path, cmp.Or(d.From, d.Path))
+		if runs.StagedBy(path.Base(d.Path)) == "" {
+			paths = append(paths, d.Path, cmp.Or(d.From, d.Path))
+		}
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), nil

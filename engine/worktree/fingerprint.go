@@ -153,6 +153,9 @@ func (f Fingerprint) Diff(o Fingerprint) []string {
 	return slices.Compact(out)
 }
 
+// Has reports whether the checkout had a file.
+func (f Fingerprint) Has(path string) bool { return f.files != nil && f.files.Find(path) != nil }
+
 // noFiles is the other side of a folder that only one fingerprint has.
 var noFiles = &snapshot.Node{}
 

@@ -57,6 +57,9 @@ func newPoolLab(t *testing.T) *poolLab {
 	g.Write("d2/f2/now/a/folder", "x\n")
 	gittest.Must(t, os.RemoveAll(filepath.Join(g.Dir, "d0")))
 	g.Write("d0", "now a file\n")
+	gittest.Must(t, os.Chmod(filepath.Join(g.Dir, "d1", "f1"), 0o644))
+	gittest.Must(t, os.Remove(filepath.Join(g.Dir, "link")))
+	g.Write("link", "f") // the content of the link
 	g.Commit("second")
 	add()
 	g.Write("d1/.gitattributes", "f* text eol=crlf\n")
@@ -112,11 +115,17 @@ func TestPooled(t *testing.T) {
 		base := l.heads[r.IntN(len(l.heads))]
 		taken := len(l.slots(t)) > 0
 		began := time.Now().Truncate(time.Second)
+		mask := 0o22
+		if r.IntN(4) == 0 {
+			mask = 0o77
+		}
+		before := unix.Umask(mask)
 		tree := l.open(t, base, l.pool)
 		if taken && len(l.slots(t)) == 0 {
 			reused++
 		}
 		fresh := l.open(t, base, nil)
+		unix.Umask(before)
 		got, want := exactly(t, tree.Dir()), exactly(t, fresh.Dir())
 		for _, p := range slices.Sorted(maps.Keys(want)) {
 			if got[p] != want[p] {

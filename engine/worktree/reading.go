@@ -85,8 +85,8 @@ func (t *Tree) probeReads() error {
 		return err
 	}
 	defer f.Close()
-	if _, err := f.Create(name, []byte{0}, 0o600); err != nil {
-		return err
+	if _, err := f.Create(name, []byte{0}, 0o600); err != nil { // a full disk leaves it empty
+		return errors.Join(err, f.Remove(name))
 	}
 	file, err := os.Open(filepath.Join(f.Path, name))
 	if err != nil {

@@ -35,5 +35,9 @@ func (s *Source) CheckoutFiles(ctx context.Context) (*repo.Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.FilesOnDisk(paths)
+	head, err := s.Resolve("HEAD")
+	if err != nil {
+		return nil, err
+	}
+	return s.FilesOnDisk(head, paths)
 }

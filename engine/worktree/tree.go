@@ -15,13 +15,12 @@ import (
 // Options say which worktree to make.
 type Options struct {
 	RunID        string
-	Dir          string     // absolute path that does not exist yet: the worktree and the run's own store are made inside
-	Base         object.OID // "" is an empty base
-	IncludeDirty bool       // take the user's uncommitted changes along, as a base of their own
-	Reverse      []Restored // files that begin with an earlier content: the base is a commit of its own then
-	Copy         []string   // patterns, as in .gitignore, of ignored files to take along
-	Author       object.Identity
-	Committer    object.Identity // of the commits; the zero value is Author
+	Dir          string          // absolute path that does not exist yet: the worktree and the run's own store are made inside
+	Base         object.OID      // "" is an empty base
+	IncludeDirty bool            // take the user's uncommitted changes along, as a base of their own
+	Reverse      []Restored      // files that begin with an earlier content: the base is a commit of its own then
+	Copy         []string        // patterns, as in .gitignore, of ignored files to take along
+	Author       object.Identity // of the commits, which it also commits
 	Now          func() time.Time
 	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
 	Exclude func(path string) bool

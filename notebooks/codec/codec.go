@@ -7,6 +7,9 @@ package codec
 
 import (
 	"bytes"
+	"fmt"
+	"reflect"
+	"unicode/utf8"
 
 	"github.com/goccy/go-json/jsontext"
 	json "github.com/goccy/go-json/v2"
@@ -20,6 +23,12 @@ type Raw = jsontext.Value
 // stays as it is. RFC 8785 rewrites every number as a double, which would turn
 // 12345678901234567890123 into another number.
 func Marshal(v any) ([]byte, error) {
+	// The library makes an encoder for a type and another one for pointers to it, which takes longer than to use it.
+	if value := reflect.ValueOf(v); value.Kind() == reflect.Struct {
+		pointer := reflect.New(value.Type())
+		pointer.Elem().Set(value)
+		v = pointer.Interface()
+	}
 	b, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		return nil, err
@@ -38,6 +47,17 @@ func RawOf(v any) Raw {
 		return Raw("null")
 	}
 	return raw
+}
+
+// Same reports whether two values have the same canonical JSON: white space and the order of names do not count. A value
+// without JSON is the same as nothing.
+func Same[V any](a, b V) bool {
+	one, err := Marshal(a)
+	if err != nil {
+		return false
+	}
+	other, err := Marshal(b)
+	return err == nil && bytes.Equal(one, other)
 }
 
 // IsCanonical reports whether a JSON value is as Marshal writes it. What is no JSON value is an error.
@@ -87,4 +107,22 @@ func NewDecoder(data []byte) *Decoder { return jsontext.NewDecoder(bytes.NewRead
 // twice counts the last time, and bytes that are no UTF-8 and lone surrogates become U+FFFD.
 func UnmarshalForeign(data []byte, v any) error {
 	return json.Unmarshal(data, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// AppendText appends a text as JSON, in the shortest spelling: as RFC 8785 has it, and Python's json without
+// ensure_ascii. What of it is not UTF-8 becomes U+FFFD. also says which characters are spelled as \u escapes besides
+// those that must be; nil says none.
+func AppendText(b []byte, text string, also func(r rune) bool) []byte {
+	if also == nil {
+		b, _ = jsontext.AppendQuote(b, text) // the error says that text is not UTF-8
+		return b
+	}
+	for _, r := range string(AppendText(nil, text, nil)) {
+		if also(r) {
+			b = fmt.Appendf(b, `\u%04x`, r)
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return b
 }

@@ -21,13 +21,15 @@ type Terms struct {
 	Network                string
 	Approval               bool // somebody has to approve the run, or did
 	AllowErrors            bool // a step that fails lets the run pass
+	InterruptOnTimeout     bool // so does one that its time limit interrupted
 }
 
 // Of returns the terms of a front matter, or of a policy, which has the same keys.
 func Of(f notebooks.Front) Terms {
 	t := Terms{Allow: f.Allow, Forbid: f.Forbid, Protect: f.Protect, ProtectReport: f.ProtectMode == "report",
 		Require: f.Require, Limits: map[string]int64{}, Mode: f.Mode, Sandbox: f.Sandbox, Network: f.Network,
-		Approval: f.Approval == "required" || slices.Contains(f.Require, "approval"), AllowErrors: f.AllowErrors}
+		Approval: f.Approval == "required" || slices.Contains(f.Require, "approval"), AllowErrors: f.AllowErrors,
+		InterruptOnTimeout: f.InterruptOnTimeout}
 	for name, n := range map[string]int64{"files": int64(f.Limits.Files), "lines": int64(f.Limits.Lines),
 		"bytes": f.Limits.Bytes} {
 		if n > 0 {
@@ -110,6 +112,9 @@ func Wider(old, now Terms) []string {
 	}
 	if now.AllowErrors && !old.AllowErrors {
 		say("a step that fails lets the run pass now")
+	}
+	if now.InterruptOnTimeout && !old.InterruptOnTimeout {
+		say("a step that passes its time limit lets the run pass now")
 	}
 	return out
 }

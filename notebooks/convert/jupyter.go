@@ -54,8 +54,8 @@ func readJupyter(name string, src []byte) (*Document, error) {
 	return d, nil
 }
 
-// jupyter returns the document as Jupyter's file.
-func (d *Document) jupyter() ([]byte, error) {
+// Jupyter returns the document as a Jupyter notebook that does not say how the text was spelled: To adds that.
+func (d *Document) Jupyter() ([]byte, error) {
 	draft := ipynb.Draft{Metadata: d.jupyterMetadata().Raw()}
 	for i := range d.Cells {
 		c := &d.Cells[i]

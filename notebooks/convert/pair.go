@@ -62,9 +62,6 @@ func (d *Document) As(form notebooks.Form, name string) (*Document, error) {
 	return Read(form, name, text)
 }
 
-// Jupyter returns the document as a Jupyter notebook that does not say how the text was spelled: it stands beside it.
-func (d *Document) Jupyter() ([]byte, error) { return d.jupyter() }
-
 // ofSessions is metadata of cells that Jupytext leaves to the Jupyter notebook.
 var ofSessions = []string{"execution", "ExecuteTime", "papermill", "autoscroll", "collapsed", "scrolled", "trusted"}
 

@@ -68,7 +68,7 @@ func (d *Document) takeSteps(nb *notebooks.Notebook) {
 		var implied []string
 		for _, tag := range s.Tags {
 			switch tag {
-			case notebooks.TagSkip, notebooks.TagAllowFailure, notebooks.TagRaises:
+			case notebooks.TagSkip, notebooks.TagAllowFailure, notebooks.TagRaises, notebooks.TagInterrupt:
 				if !means(c.tags(), tag) {
 					implied = append(implied, tag)
 				}

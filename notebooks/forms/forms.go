@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/markdown"
 	"markmill/notebooks/percent"
+	"markmill/notebooks/region"
 )
 
 // Detect returns the form of a source: by the extension of its name, or for standard input ("-") by its first bytes.
@@ -62,6 +64,38 @@ func Parse(name string, src []byte) (*notebooks.Notebook, error) {
 	return file.Runnable()
 }
 
+// Manifest returns the manifest of the run that left an output notebook; nil for any other notebook.
+func Manifest(name string, src []byte) (*notebooks.Manifest, error) {
+	if !IsJupyter(name, src) {
+		return region.Strip(name, src).Manifest, nil
+	}
+	nb, err := ipynb.Parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	return nb.Manifest(), nil
+}
+
+// Source returns a notebook without what runs left in it. With given it also leaves out a Jupyter notebook's cells with
+// the values of an earlier run. If regions are damaged it returns the source and an ErrorList.
+func Source(name string, src []byte, given bool) ([]byte, error) {
+	switch Detect(name, src) {
+	case notebooks.FormPercent: // no run leaves anything in a script
+		return src, nil
+	case notebooks.FormJupyter:
+		nb, err := ipynb.Parse(name, src)
+		if err != nil {
+			return nil, err
+		}
+		return ipynb.Source(nb, given), nil
+	}
+	got := region.Strip(name, src)
+	if len(got.Problems) > 0 {
+		return got.Source, got.Problems
+	}
+	return got.Source, nil
+}
+
 // Extension returns the extension of the copies of a notebook.
 func Extension(nb *notebooks.Notebook) string {
 	switch nb.Form {
@@ -74,4 +108,26 @@ func Extension(nb *notebooks.Notebook) string {
 		return ".py"
 	}
 	return ".md"
+}
+
+// MadeOf returns the path of the source of an output notebook, from its manifest; "" for any other notebook, and for
+// one whose own text was edited since: that is a notebook of its own.
+func MadeOf(name string, src []byte) string {
+	var m *notebooks.Manifest
+	var source []byte
+	if IsJupyter(name, src) {
+		nb, err := ipynb.Parse(name, src)
+		if err != nil || nb.Rerun() {
+			return ""
+		}
+		m, source = nb.Manifest(), ipynb.Source(nb, false)
+	} else {
+		got := region.Strip(name, src)
+		m, source = got.Manifest, got.Source
+	}
+	if m == nil || m.Source != region.DigestOf(source) || path.Clean(m.SourcePath) != m.SourcePath ||
+		!filepath.IsLocal(filepath.FromSlash(m.SourcePath)) {
+		return ""
+	}
+	return m.SourcePath
 }

@@ -124,3 +124,87 @@ func Bare(text, sign string) string {
 	}
 	return text
 }
+
+var gonbCells = lazyregexp.New(`^((?://\s*)*)(%%\s*$|%%\s+-.*$)`)
+
+// Comment puts comment signs before the commands among the lines of a cell, as Jupytext does: Uncomment with Escaped
+// takes them off again. Comments that look like commented commands get a sign more. A line of Go that says gonb:%% by
+// itself has no spelling that is read as that line: who converts holds what is read against what was written.
+func Comment(lines []string, lang, sign string, q Quotes) {
+	l := looks{lang, sign, Escaped}
+	goesOn := false
+	for i, text := range lines {
+		if !q.Inside() {
+			switch {
+			case goesOn:
+				lines[i] = sign + " " + text
+			case l.command(commented(text, sign)):
+				lines[i] = commented(text, sign)
+			case l.cellStart(text) && l.cellStart(unescaped(text, sign)):
+				lines[i] = sign + " " + text
+			}
+			goesOn = (goesOn || l.command(lines[i])) && lang == "python" &&
+				strings.HasSuffix(strings.TrimRight(text, " \t"), `\`)
+		}
+		q.Read(lines[i])
+	}
+}
+
+// CommentCells puts a comment sign before the commands with which gonb begins a program, as Jupytext does in scripts of
+// Go.
+func CommentCells(lines []string) {
+	for i, text := range lines {
+		lines[i] = gonbCells.ReplaceAllString(text, "$1//gonb:$2")
+	}
+}
+
+// commented puts one comment sign before what a line says, and keeps its indentation.
+func commented(text, sign string) string {
+	bare := strings.TrimLeft(text, " \t")
+	return text[:len(text)-len(bare)] + sign + " " + bare
+}
+
+// Quotes follows the texts of a language from line to line, to know which lines begin within one. The zero Quotes is of
+// a language in which none does.
+type Quotes struct {
+	Comment string // what begins a comment
+	Triple  bool   // """ and ''' begin texts of several lines
+	Single  bool   // so do " and '
+
+	open string // what ends the text that is open
+}
+
+// Inside reports whether the next line begins within a text.
+func (q *Quotes) Inside() bool { return q.open != "" }
+
+// Read goes over a line.
+func (q *Quotes) Read(text string) {
+	if !q.Triple && !q.Single {
+		return
+	}
+	for i := 0; i < len(text); {
+		rest := text[i:]
+		switch c := rest[0]; {
+		case q.open != "" && strings.HasPrefix(rest, q.open):
+			i += len(q.open)
+			q.open = ""
+		case q.open != "" && c == '\\':
+			i += 2
+		case q.open != "":
+			i++
+		case strings.HasPrefix(rest, q.Comment):
+			return
+		case c == '"' || c == '\'':
+			q.open = rest[:1]
+			if q.Triple && len(rest) > 2 && rest[1] == c && rest[2] == c {
+				q.open = rest[:3]
+			}
+			i += len(q.open)
+		default:
+			i++
+		}
+	}
+	if len(q.open) == 1 && !q.Single {
+		q.open = ""
+	}
+}

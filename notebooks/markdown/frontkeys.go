@@ -49,25 +49,24 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"mode": func(f *notebooks.Front, n *yaml.Node) error {
 		return oneOf(n, &f.Mode, "worktree", "in-place", "none")
 	},
-	"risk":      func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Risk) },
-	"approval":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Approval, "required", "none") },
-	"normalize": normalizeRules,
-	"allow_errors": func(f *notebooks.Front, n *yaml.Node) error {
-		var on *bool
-		err := boolean(n, &on)
-		f.AllowErrors = err == nil && *on
-		return err
-	},
-	"schedule": func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Schedule) },
-	"alerts":   func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Alerts) },
+	"risk":                 func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Risk) },
+	"approval":             func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Approval, "required", "none") },
+	"normalize":            normalizeRules,
+	"allow_errors":         func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.AllowErrors) },
+	"interrupt_on_timeout": func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.InterruptOnTimeout) },
+	"schedule":             func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Schedule) },
+	"alerts":               func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Alerts) },
 	"max-output": func(f *notebooks.Front, n *yaml.Node) (err error) {
 		f.MaxOutput, err = size(scalar(n))
 		return err
 	},
 	"durability": func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Durability, "run", "step") },
-	"reads":      func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reads, "on", "off") },
-	"inputs":     declaredInputs,
-	"reuse":      func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reuse, "on", "off", "tests") },
+	"steps": func(_ *notebooks.Front, n *yaml.Node) error { // read with the header, before the fences
+		return oneOf(n, new(string), "named", allSteps)
+	},
+	"reads":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reads, "on", "off") },
+	"inputs": declaredInputs,
+	"reuse":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reuse, "on", "off", "tests") },
 	"headline": func(f *notebooks.Front, n *yaml.Node) error {
 		if err := setTexts(n, &f.Headline); err != nil {
 			return err
@@ -94,9 +93,19 @@ func ReadKey(f *notebooks.Front, key string, value *yaml.Node) error {
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict",
-	"sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "headline", "output",
-	"reads", "inputs", "reuse",
+	"sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "interrupt_on_timeout", "headline", "output",
+	"reads", "inputs", "reuse", "steps",
 }
+
+func isOn(n *yaml.Node, to *bool) error {
+	var on *bool
+	err := boolean(n, &on)
+	*to = err == nil && *on
+	return err
+}
+
+// allSteps is the value of steps: with which every fence of a language is a step, as with Runme's --all.
+const allSteps = "all"
 
 // MaxHeadline is how many scraps a verdict shows.
 const MaxHeadline = 8

@@ -19,6 +19,7 @@ var foreignLine = lazyregexp.New(`(?m)^(?:jupyter|jupytext|kernelspec):`)
 type header struct {
 	form     notebooks.Form
 	jupytext bool   // every fence of a language is a cell
+	all      bool   // so it is: the author says so
 	lang     string // of the kernel
 	node     *yaml.Node
 	magics   bool // comments are commands that only IPython reads
@@ -90,6 +91,8 @@ func (h *header) read(node *yaml.Node) {
 		h.form = notebooks.FormQuarto
 	case jupyter != nil || jupytext != nil:
 		h.form, h.jupytext = notebooks.FormJupytext, true
+	case lookup(node, "marimo-version") != nil:
+		h.form = notebooks.FormMarimo
 	case lookup(node, "runme") != nil:
 		h.form = notebooks.FormRunme
 	case lookup(node, "execute") != nil || lookup(node, "format") != nil ||
@@ -99,6 +102,7 @@ func (h *header) read(node *yaml.Node) {
 	if spec == nil {
 		spec = lookup(jupyter, "kernelspec")
 	}
+	h.all = scalar(lookup(node, "steps")) == allSteps
 	h.lang = notebooks.KernelLanguage(strings.TrimSpace(scalar(lookup(spec, "language"))))
 	if h.lang == "" && spec != nil {
 		if name := scalar(lookup(spec, "name")); strings.HasPrefix(name, "python") {

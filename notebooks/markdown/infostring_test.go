@@ -108,9 +108,8 @@ var infoStrings = []struct{ info, want string }{
 	{`sh {"name":"build"}`, "build sh"}, {"sh { name=build interactive=false }", "build sh"},
 	{`sh {"name":"a","cwd":"x","excludeFromRunAll":"true"}`, "a sh .skip cwd=x"},
 	{`sh {"id":"01J","name":"t","terminalRows":"15","promptEnv":"no"}`, "t sh"}, {`sh {"name":"a b"}`, "a-b sh"},
-	{`sh {"name":"a","background":"true"}`,
-		`? 1:19: step "a": background=true of Runme has no effect: it runs in the foreground, ` +
-			`and the next step waits for it`},
+	{`sh {"name":"a","background":"true"}`, "a sh"}, {`python {"name":"a","background":"true"}`,
+		`? 1:23: step "a": background=true of Runme has no effect: only shells run it so`},
 	{`sh {"name":"a","name":"b"}`, `! 1:7: the JSON of the info string cannot be read; write ` +
 		`{"name":"build"}, each key once`},
 }

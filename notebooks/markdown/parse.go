@@ -1,8 +1,10 @@
 package markdown
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -46,6 +48,9 @@ func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook,
 	// form.
 	nb.Form = cmp.Or(r.header.form, r.foreign, nb.Form)
 	r.readFront(frontPlace{matter.Text.Start, 1, matter.Body}, nb.Form == notebooks.FormNative)
+	if nb.Form == notebooks.FormMarimo {
+		r.warn(matter.Span.Start, "", MarimoOrder, "")
+	}
 	r.nameSteps()
 	r.checkNeeds()
 	r.checkParams()
@@ -187,4 +192,56 @@ func (r *parser) checkMarkup(m blocks.Markup) {
 			r.hidden(tick, &in, "an HTML block", "leave a blank line before its fence")
 		}
 	}
+}
+
+// checkConflicts refuses a source with unresolved merge conflicts: a conflict in prose, or around steps, which would
+// otherwise run, both of its sides. One inside a fence is that fence's text, and its language's to refuse.
+func (r *parser) checkConflicts() {
+	src := r.nb.Source
+	if !bytes.Contains(src, []byte("\n>>>>>>> ")) {
+		return
+	}
+	open, parted := -1, false
+	for at, f := 0, 0; at < len(src); at = blocks.LineEnd(src, at) {
+		for f < len(r.fences) && r.fences[f].Span.End <= at {
+			f++
+		}
+		line := src[at:blocks.LineEnd(src, at)]
+		switch inside := f < len(r.fences) && r.fences[f].Span.Start < at; {
+		case blocks.IsConflictOpen(line) && !inside:
+			open, parted = at, false
+		case open >= 0 && blocks.IsConflictPart(line):
+			parted = true
+		case open >= 0 && parted && blocks.IsConflictEnd(line):
+			end, _ := r.nb.Position(at)
+			r.mistake(notebooks.KindSyntax, open, "",
+				fmt.Sprintf("a conflict of a merge begins here, and ends in line %d", end),
+				"keep what is right, and delete Git's lines")
+			open = -1
+		}
+	}
+}
+
+// TypedTags returns the tags of a step as its author typed them in the braces of Markmill's own form; in other forms,
+// the tags that the step has. The tag step, which only makes one, is not among them.
+func TypedTags(nb *notebooks.Notebook, s *notebooks.Step) []string {
+	tags := s.Tags
+	line := string(nb.Source[s.Fence.Start:blocks.LineEnd(nb.Source, s.Fence.Start)])
+	info := strings.TrimSpace(strings.TrimLeft(strings.TrimLeft(line, " \t"), "`~"))
+	if in := parseInfo(info, 0); in.form == notebooks.FormNative {
+		tags = nil
+		for _, t := range in.tags {
+			tags = append(tags, t.text)
+		}
+		if a, ok := in.attr("tags"); ok {
+			tags = append(tags, a.words()...)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(tags), func(t string) bool { return t == "step" })
+}
+
+// FrontKey reports whether a key of a front matter is Markmill's.
+func FrontKey(key string) bool {
+	_, ok := frontKeys[key]
+	return ok || key == "params"
 }

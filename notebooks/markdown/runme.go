@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"bytes"
 	"fmt"
 	"sort"
 	"strings"
@@ -49,7 +50,7 @@ func (in *info) readRunmeJSON(text string, base int) {
 // runmeKeys are Runme's own, with what is said of one that would change what the step does; "" for those that tell an
 // editor or a terminal how to show it.
 var runmeKeys = map[string]string{
-	"background":             "it runs in the foreground, and the next step waits for it",
+	"background":             "only shells run it so",
 	"interactive":            "there is no terminal to type into",
 	"promptEnv":              "nobody is asked for a value; declare a parameter",
 	"interpreter":            "the language of the fence says what runs it",
@@ -73,6 +74,13 @@ func applyRunme(r *parser, s *notebooks.Step, a attr) bool {
 	}
 	off := a.val == "" || a.val == "false" || a.val == "no" || a.val == "0"
 	switch a.key {
+	case "background":
+		if lang := notebooks.KernelLanguage(s.Lang); lang == "bash" || lang == "sh" || lang == "zsh" {
+			if !off && len(bytes.TrimSpace(s.Code)) > 0 { // lives until the end of the run, as all that steps start
+				s.Code = fmt.Appendf(nil, "{ %s\n} &\n", bytes.TrimRight(s.Code, "\n"))
+			}
+			return true
+		}
 	case "excludeFromRunAll":
 		if !off {
 			addTag(s, notebooks.TagSkip)

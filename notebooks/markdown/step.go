@@ -35,7 +35,7 @@ func (r *parser) roleOf(f *blocks.Fence, in *info) role {
 		form := syntaxOf(in.form)
 		runs = func(f *blocks.Fence, in *info) bool { return form.runs(r, f, in) }
 	}
-	if runs(f, in) {
+	if runs(f, in) || r.header.all && notebooks.IsLanguage(in.lang) && !r.inTextCell(f.Span.Start) {
 		return step
 	}
 	return prose
@@ -91,7 +91,13 @@ func (r *parser) addStep(f *blocks.Fence, in *info) {
 	s := &notebooks.Step{Index: len(nb.Steps), Lang: in.lang, Fence: f.Span, Line: line, CodeLine: line + 1,
 		Code: f.Code(nb.Source)}
 	nb.Steps = append(nb.Steps, s)
-	spelled := cmp.Or(in.form, notebooks.FormJupytext)
+	spelled := in.form
+	switch {
+	case spelled == "" && r.header.jupytext:
+		spelled = notebooks.FormJupytext
+	case spelled == "":
+		spelled = notebooks.FormNative
+	}
 	if spelled == notebooks.FormNative && in.id.text == "" && usesRunme(in) {
 		spelled = notebooks.FormRunme
 	}

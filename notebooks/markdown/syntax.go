@@ -28,6 +28,7 @@ type syntax struct {
 // syntaxes is the one table of the forms of Markdown. The first that reads an info string has it.
 var syntaxes = []syntax{
 	mystSyntax,
+	marimoSyntax,
 	runmeSyntax,
 	nativeSyntax,
 	quartoSyntax,

@@ -3,6 +3,8 @@ package markdown
 import (
 	"strconv"
 	"strings"
+
+	"markmill/notebooks"
 )
 
 // tokens walks over one line of text. Info strings hold no newline.
@@ -93,9 +95,4 @@ func closingBrace(text string) int {
 }
 
 // quote shows a word of the author in a message: escaped, and never long.
-func quote(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		s = string(r[:60]) + "…"
-	}
-	return strconv.Quote(s)
-}
+func quote(s string) string { return strconv.Quote(notebooks.Cut(s, 60)) }

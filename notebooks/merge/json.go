@@ -1,11 +1,11 @@
 package merge
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 )
@@ -202,9 +202,7 @@ func sameJSON(a, b string) bool {
 	if a == "" || b == "" {
 		return a == b
 	}
-	p, errP := codec.Marshal(codec.Raw(a))
-	q, errQ := codec.Marshal(codec.Raw(b))
-	return errP == nil && errQ == nil && bytes.Equal(p, q)
+	return codec.Same(codec.Raw(a), codec.Raw(b))
 }
 
 // shown returns a value for a message.
@@ -212,12 +210,7 @@ func shown(raw string) string {
 	if raw == "" {
 		return "nothing"
 	}
-	text := []rune(strings.Join(strings.Fields(raw), " "))
-	const most = 60
-	if len(text) > most {
-		return string(text[:most]) + "…"
-	}
-	return string(text)
+	return notebooks.Cut(strings.Join(strings.Fields(raw), " "), 60)
 }
 
 // mergeTags merges lists of texts as sets: without what one side took out, with what one side added.

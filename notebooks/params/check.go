@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"unicode"
+
+	"go.yaml.in/yaml/v4"
 
 	"markmill/notebooks"
 )
@@ -112,13 +115,7 @@ func article(t notebooks.Type) string {
 }
 
 // show formats a value for a message: JSON, cut when it is long.
-func show(v notebooks.Value) string {
-	text := []rune(string(v.JSON()))
-	if len(text) > 60 {
-		return string(text[:60]) + "…"
-	}
-	return string(text)
-}
+func show(v notebooks.Value) string { return notebooks.Cut(string(v.JSON()), 60) }
 
 // compare orders two numbers, durations or dates; ok is false if they have no order.
 func compare(a, b notebooks.Value) (int, bool) {
@@ -167,3 +164,52 @@ func approximate(v notebooks.Value) float64 {
 	f, _ := rational(v).Float64()
 	return math.Max(-math.MaxFloat64, math.Min(math.MaxFloat64, f))
 }
+
+// typed reads a node as the declared type, so that 017, yes and 2024-01-02 keep their spelling where a string is
+// declared. It does not accept null; see Param.nullable.
+func (r *yamlReader) typed(n *yaml.Node, t notebooks.Type) (notebooks.Value, *notebooks.Error) {
+	n = target(n)
+	switch t {
+	case notebooks.TypeString, notebooks.TypePath, notebooks.TypeSecret, notebooks.TypeDate, notebooks.TypeDuration:
+		return r.typedText(n, t)
+	}
+	v, err := r.value(n)
+	if err != nil || v.Type == t || t == notebooks.TypeAny {
+		return v, err
+	}
+	if v.Type == notebooks.TypeInt && t == notebooks.TypeFloat || v.Type == notebooks.TypeString && (isPlain(n) ||
+		t == notebooks.TypeBytes) &&
+		isOneOf(t, notebooks.TypeInt, notebooks.TypeFloat, notebooks.TypeBool, notebooks.TypeBytes) {
+		// Numbers that YAML 1.1 does not know (1e3, 0o17), and a bool in another case.
+		if v, err := readText(t, v.Text); err == nil {
+			return v, nil
+		}
+	}
+	return notebooks.Value{}, r.mismatch(n, v, t)
+}
+
+// typedText accepts any scalar as spelled.
+func (r *yamlReader) typedText(n *yaml.Node, t notebooks.Type) (notebooks.Value, *notebooks.Error) {
+	if n.Kind != yaml.ScalarNode || isNull(n) || n.ShortTag() == "!!binary" {
+		v, err := r.value(n)
+		if err != nil {
+			return notebooks.Value{}, err
+		}
+		return notebooks.Value{}, r.mismatch(n, v, t)
+	}
+	v, err := readText(t, n.Value)
+	if err != nil {
+		return notebooks.Value{}, r.errorf(n, "%v", err)
+	}
+	return v, nil
+}
+
+func (r *yamlReader) mismatch(n *yaml.Node, v notebooks.Value, t notebooks.Type) *notebooks.Error {
+	e := r.errorf(n, "%s", wrongType(v, t))
+	if v.Type == notebooks.TypeNull && isOneOf(t, notebooks.TypeString, notebooks.TypeSecret) {
+		e.Hint = `write "" for empty text, or the word in quotes`
+	}
+	return e
+}
+
+func isOneOf[T comparable](t T, types ...T) bool { return slices.Contains(types, t) }

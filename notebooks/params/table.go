@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 )
 
 // Table is a table of parameter values: a row for each run of a sweep.
@@ -125,6 +126,9 @@ func (r *tableReader) header(cells []string, at func(int) (line, col int)) error
 		name = strings.TrimSpace(name)
 		line, col := at(i)
 		switch {
+		case len(cells) == 1 && strings.ContainsAny(name, ";\t"):
+			return r.errorf(line, col, "write commas between the cells, or call a file with tabs .tsv",
+				"the table has one column, %q", name)
 		case name == "":
 			return r.errorf(line, col, "the first line names the parameter of each column",
 				"column %d has no name", i+1)
@@ -210,9 +214,12 @@ func (r *tableReader) row(n *yaml.Node) error {
 	return nil
 }
 
+// MostValues is how many values of one parameter can be run, and how many runs a sweep can have.
+const MostValues = 1_000_000
+
 // ParseValues reads the values of one parameter of a sweep: a list separated by commas, each read as after -p; whole
 // numbers from 1 to 12 as 1..12, every third of them as 1..12..3; or a YAML list in brackets, for values with commas.
-// most bounds their number. source names where they come from. The error is an *Error.
+// most bounds their number, up to MostValues. source names where they come from. The error is an *Error.
 func ParseValues(source, name, text string, most int) ([]Given, error) {
 	bad := func(hint, format string, args ...any) error {
 		return &notebooks.Error{Kind: notebooks.KindParameter, Msg: fmt.Sprintf("%s %s: ", source, name) +
@@ -237,10 +244,10 @@ func ParseValues(source, name, text string, most int) ([]Given, error) {
 		}
 	} else {
 		for _, word := range strings.Split(text, ",") {
-			words, err := ranged(word, most)
+			words, err := ranged(word, min(most, MostValues))
 			if err != nil {
-				return nil, bad("write FROM..TO or FROM..TO..STEP, such as 1..12; --max-runs allows more than "+
-					strconv.Itoa(most)+" values", "%s %v", word, err)
+				return nil, bad(fmt.Sprintf("write FROM..TO or FROM..TO..STEP, such as 1..12; --max-runs allows up to %d",
+					MostValues), "%s %v", word, err)
 			}
 			for _, w := range words {
 				out = append(out, Given{Name: name, Text: w, Source: source})
@@ -249,6 +256,51 @@ func ParseValues(source, name, text string, most int) ([]Given, error) {
 	}
 	if len(out) == 0 || text == "" {
 		return nil, bad("write "+name+"=1,2,3", "no value is given")
+	}
+	return out, nil
+}
+
+var rangeWord = lazyregexp.New(`^(-?[0-9]+)\.\.(-?[0-9]+)(?:\.\.(-?[0-9]+))?$`)
+
+// ranged expands FROM..TO and FROM..TO..STEP as bash does: leading zeros keep their width, and a range may go down. Any
+// other word stands for itself.
+func ranged(word string, most int) ([]string, error) {
+	m := rangeWord.FindStringSubmatch(word)
+	if m == nil {
+		return []string{word}, nil
+	}
+	var ends [3]*big.Int
+	for i := range ends {
+		ends[i], _ = new(big.Int).SetString(m[i+1], 10)
+	}
+	from, to, step := ends[0], ends[1], ends[2]
+	down := from.Cmp(to) > 0
+	switch {
+	case step == nil && down:
+		step = big.NewInt(-1)
+	case step == nil:
+		step = big.NewInt(1)
+	case step.Sign() == 0:
+		return nil, errors.New("has the step 0")
+	case from.Cmp(to) != 0 && (step.Sign() < 0) != down:
+		return nil, errors.New("has a step that leads away from its end")
+	}
+	count := new(big.Int).Sub(to, from)
+	count.Quo(count, step).Add(count, big.NewInt(1))
+	if count.Cmp(big.NewInt(int64(most))) > 0 {
+		return nil, fmt.Errorf("has %s values, and %d are allowed", count, most)
+	}
+	width := 0
+	for _, end := range m[1:3] {
+		if digits := strings.TrimPrefix(end, "-"); len(digits) > 1 && digits[0] == '0' {
+			width = max(width, len(end))
+		}
+	}
+	out := make([]string, count.Int64())
+	n := new(big.Int).Set(from)
+	for i := range out {
+		out[i] = fmt.Sprintf("%0*d", width, n)
+		n.Add(n, step)
 	}
 	return out, nil
 }

@@ -48,6 +48,7 @@ func TestReadTableMistakes(t *testing.T) {
 		{"t.csv", "a,b\n1,2\n3\n", "t.csv:3: row 2 has 1 cells, and the first line names 2 columns"},
 		{"t.csv", "a,\n1,2\n", "t.csv:1:3: column 2 has no name"},
 		{"t.csv", "a,a\n1,2\n", "t.csv:1:3: two columns are called a"},
+		{"t.csv", "a;b\n1;2\n", "t.csv:1:1: the table has one column, \"a;b\"; write commas"},
 		{"t.csv", "a\n\"1\n", "t.csv:2:4: this is no CSV"},
 		{"t.csv", "a\n\xff\n", "t.csv:2:1: the text is not UTF-8"},
 		{"t.txt", "a\n1\n", "t.txt: the extension names no form of table"},

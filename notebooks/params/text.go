@@ -45,10 +45,7 @@ func readText(t notebooks.Type, text string) (notebooks.Value, error) {
 
 // notA returns the error that a text is not what is expected. Long texts are cut.
 func notA(text, expected string) error {
-	if r := []rune(text); len(r) > 60 {
-		text = string(r[:60]) + "…"
-	}
-	return fmt.Errorf("%q is not %s", text, expected)
+	return fmt.Errorf("%q is not %s", notebooks.Cut(text, 60), expected)
 }
 
 // inferText reads a text without a declared type as papermill's -p does: True, False, None, then Python's int(), then

@@ -13,7 +13,7 @@ import (
 
 // Marked reports whether a text has a line that begins a cell, which makes it a notebook and not only a script.
 func Marked(lang Language, src []byte) bool {
-	if saysLight(src) {
+	if saysLight(src) || isMarimo(lang, src) {
 		return true
 	}
 	if !bytes.Contains(src, []byte("%%")) && !bytes.Contains(src, []byte("<codecell>")) &&
@@ -49,6 +49,10 @@ func Parse(name string, src []byte) (*Script, error) {
 	next := r.header()
 	if err := r.kernel(); err != nil {
 		return s, err
+	}
+	if s.Marimo = isMarimo(lang, src); s.Marimo {
+		r.marimo()
+		return s, nil
 	}
 	r.plain = r.plain || lang.suffix() != ""
 	cell := r.cell

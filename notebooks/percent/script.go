@@ -17,6 +17,7 @@ type Script struct {
 	Lang     string   // of the cells: what the header says, or else the language of the ending
 	Header   Header
 	Light    bool // cells are parted by empty lines
+	Marimo   bool // cells are the functions of a notebook of marimo's
 	Cells    []Cell
 	Warnings notebooks.ErrorList // what runs, and a reader should know
 

@@ -5,7 +5,7 @@
 "use strict";
 const { execFileSync } = require("node:child_process");
 const { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } = require("node:fs");
-const { join, resolve } = require("node:path");
+const { join, resolve, sep } = require("node:path");
 
 const root = resolve(__dirname, "../..");
 const platforms = {}; // Node's name: Go's
@@ -41,9 +41,9 @@ for (const name of named.length ? named : Object.keys(platforms)) {
   const [GOOS, GOARCH] = platforms[name];
   const folder = resolve(out, name);
   write(folder, { name: `@markmill/${name}`, ...about, os: [os], cpu: [cpu] });
-  const program = join(folder, GOOS === "windows" ? "markmill.exe" : "markmill");
+  const programs = ["markmill", "markmill-mcp"]; // the second is what markmill mcp starts
   const env = { GOFLAGS: "-trimpath", ...process.env, GOOS, GOARCH, CGO_ENABLED: "0" };
-  const build = ["build", "-ldflags=-s -w", "-o", program, "./cmd/markmill"];
+  const build = ["build", "-ldflags=-s -w", "-o", folder + sep, ...programs.map((name) => `./cmd/${name}`)];
   execFileSync("go", build, { cwd: root, env, stdio: "inherit" });
-  chmodSync(program, 0o755);
+  for (const program of programs) chmodSync(join(folder, GOOS === "windows" ? `${program}.exe` : program), 0o755);
 }

@@ -76,21 +76,19 @@ def entry_points() -> str:
     )
 
 
-def program(target: str) -> bytes:
-    """Builds the program for a platform of Go's."""
+def programs(target: str) -> dict[str, bytes]:
+    """Builds the program, and the server that markmill mcp starts, for a platform of Go's."""
     system, processor = target.split("/")
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "markmill"
         env = {"GOFLAGS": "-trimpath", **os.environ, "GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0"}
-        command = ["go", "build", "-ldflags=-s -w", "-o", str(out), "./cmd/markmill"]
+        command = ["go", "build", "-ldflags=-s -w", "-o", folder + os.sep, "./cmd/markmill", "./cmd/markmill-mcp"]
         subprocess.run(command, cwd=ROOT, env=env, check=True)
-        return out.read_bytes()
+        return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}
 
 
-def write(folder: Path, target: str, binary: bytes) -> Path:
+def write(folder: Path, target: str, binaries: dict[str, bytes]) -> Path:
     """Writes the wheel of a platform into a folder, and returns its path."""
     stem = f"markmill-{version()}"
-    name = "markmill.exe" if target.startswith("windows/") else "markmill"
     tags = PLATFORMS[target]
     kinds = "".join(f"Tag: py3-none-{tag}\n" for tag in tags.split("."))
     wheel = f"Wheel-Version: 1.0\nGenerator: markmill\nRoot-Is-Purelib: false\n{kinds}"
@@ -100,7 +98,7 @@ def write(folder: Path, target: str, binary: bytes) -> Path:
             for file in sorted((HERE / "markmill").glob("*"))
             if file.is_file()
         },
-        f"{stem}.data/scripts/{name}": binary,
+        **{f"{stem}.data/scripts/{name}": binary for name, binary in binaries.items()},
         f"{stem}.dist-info/METADATA": metadata().encode(),
         f"{stem}.dist-info/WHEEL": wheel.encode(),
         f"{stem}.dist-info/entry_points.txt": entry_points().encode(),
@@ -131,7 +129,7 @@ def this_platform() -> str:
 
 def build_wheel(folder: str, config: dict[str, Any] | None = None, prepared: str | None = None) -> str:
     """Builds the wheel of this platform, as PEP 517 has it."""
-    return write(Path(folder), this_platform(), program(this_platform())).name
+    return write(Path(folder), this_platform(), programs(this_platform())).name
 
 
 def main() -> None:
@@ -139,7 +137,7 @@ def main() -> None:
     if len(sys.argv) < 2 or set(sys.argv[2:]) - set(PLATFORMS):
         raise SystemExit(f"{__doc__}\nplatforms: {' '.join(PLATFORMS)}")
     for target in sys.argv[2:] or PLATFORMS:
-        print(write(Path(sys.argv[1]), target, program(target)))
+        print(write(Path(sys.argv[1]), target, programs(target)))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
 package compare
 
 import (
+	"bytes"
+	"fmt"
 	"html"
 	"slices"
 	"strings"
 
 	"markmill/notebooks/lazyregexp"
+	"markmill/notebooks/linediff"
 	"markmill/notebooks/region"
 	"markmill/render/plain"
+	"markmill/render/result"
 )
 
 // Output holds the outputs of a notebook's steps.
@@ -56,7 +60,7 @@ func bodyLines(body []byte) []string {
 	if summary, found := strings.CutPrefix(head, "<summary>"); found || ok {
 		summary = strings.TrimSuffix(summary, "</summary>")
 		summary = strings.NewReplacer("<code>", "", "</code>", "").Replace(summary)
-		lines[0] = html.UnescapeString(summary)
+		lines[0] = strings.Replace(html.UnescapeString(summary), " · "+result.Earlier, "", 1) // the result is the same
 		if last := len(lines) - 1; last > 0 && lines[last] == "</details>" {
 			lines = lines[:last]
 		}
@@ -137,4 +141,15 @@ func Pair(was, now Output) []Pairing {
 		}
 	}
 	return out
+}
+
+// Unified returns the unified diff of two texts, "" if they are equal.
+func Unified(from, to string, a, b []string) string {
+	var out bytes.Buffer
+	gone, come := linediff.Lines(a, b)
+	linediff.Unified(&out, a, b, gone, come, func(line string) { out.WriteString(line + "\n") })
+	if out.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("--- %s\n+++ %s\n%s", from, to, out.String())
 }

@@ -7,6 +7,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/ipynb"
 	"markmill/notebooks/markdown"
 	"markmill/notebooks/params"
 	"markmill/notebooks/region"
@@ -126,22 +127,18 @@ type cellReader struct {
 func (r *cellReader) read(body string) error {
 	r.kinds = map[string]bool{}
 	for _, p := range parts(body) {
-		var err error
 		switch p.kind {
 		case partScrap:
-			err = r.values(p.text)
+			r.values(p.text)
 		case partFence:
 			if p.elided != "" {
 				r.missing.add("the middle of the output", r.step)
 			}
-			err = r.block(p)
+			r.block(p)
 		case partPicture:
 			r.picture(p.text)
 		case partWords:
 			r.told(strings.TrimSpace(p.text))
-		}
-		if err != nil {
-			return err
 		}
 	}
 	if err := r.glued(); err != nil {
@@ -185,7 +182,7 @@ func (r *cellReader) picture(line string) {
 }
 
 // block takes in one fenced block.
-func (r *cellReader) block(p part) error {
+func (r *cellReader) block(p part) {
 	switch p.class {
 	case "output", "tests":
 		r.kinds["output"] = true
@@ -200,20 +197,21 @@ func (r *cellReader) block(p part) error {
 	case "diff":
 		r.cell.Change(p.text)
 	case "scraps":
-		return r.values(p.text)
+		r.values(p.text)
 	default:
 		r.cell.Markdown(p.page)
 	}
-	return nil
 }
 
 // values reads scraps: an object of JSON.
-func (r *cellReader) values(text string) error {
-	list, err := objectOf([]byte(text))
-	for _, m := range list {
-		r.scraps = append(r.scraps, runs.ScrapData{Name: m.Name, Value: m.Value})
+func (r *cellReader) values(text string) {
+	members := ipynb.Members(ipynb.Value{Raw: codec.Raw(text)})
+	if members == nil {
+		r.missing.add("scraps that are not JSON,", r.step)
 	}
-	return err
+	for _, m := range members {
+		r.scraps = append(r.scraps, runs.ScrapData{Name: m.Name, Value: m.Raw})
+	}
 }
 
 // tables marks the scraps that are shown as tables after the block of scraps, and returns the rest of the text.

@@ -7,6 +7,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/ipynb"
 	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/result"
@@ -206,28 +207,11 @@ func setResult(c *diff.Cell, s *notebooks.ManifestStep) {
 
 // readScraps reads the JSON of a scraps block.
 func readScraps(text string) []diff.Scrap {
-	list, err := objectOf([]byte(text))
-	if err != nil {
-		return nil
-	}
 	var out []diff.Scrap
-	for _, m := range list {
-		out = append(out, scrapOf(m.Name, m.Value))
+	for _, m := range ipynb.Members(ipynb.Value{Raw: codec.Raw(text)}) {
+		out = append(out, scrapOf(m.Name, m.Raw))
 	}
 	return out
-}
-
-// objectOf returns the members of an object in their order.
-func objectOf(text []byte) (out []diff.Field, err error) {
-	c := codec.NewCursor(text, 0)
-	_, err = c.Object(func(name []byte, _ codec.Span) error {
-		at, err := c.Skip()
-		if err == nil {
-			out = append(out, diff.Field{Name: string(name), Value: at.Of(text)})
-		}
-		return err
-	})
-	return out, err
 }
 
 // scrapOf reads one value of a scraps block. A file is represented by its name and digest.
@@ -276,4 +260,61 @@ func pictureType(name string) string {
 	default:
 		return mime
 	}
+}
+
+// PatchFiles reads a Git patch. Lines before the first file header (the patch was cut) belong to a file without a
+// path.
+func PatchFiles(text string) []diff.FilePatch {
+	var out []diff.FilePatch
+	var f *diff.FilePatch
+	inHunk := false
+	next := func(file diff.FilePatch) {
+		out = append(out, file)
+		f, inHunk = &out[len(out)-1], false
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if names, ok := strings.CutPrefix(line, "diff --git "); ok {
+			next(diff.FilePatch{Path: diff.PatchPath(names), Status: "modified"})
+			continue
+		}
+		if f == nil {
+			next(diff.FilePatch{})
+			inHunk = true
+		}
+		if strings.HasPrefix(line, "@@") {
+			inHunk = true
+		}
+		if inHunk {
+			f.Lines = append(f.Lines, line)
+			continue
+		}
+		switch {
+		case strings.HasPrefix(line, "new file mode "):
+			f.Status = "added"
+		case strings.HasPrefix(line, "deleted file mode "):
+			f.Status = "deleted"
+		case strings.HasPrefix(line, "rename from "):
+			f.Status = "renamed"
+		case strings.HasPrefix(line, "new mode "):
+			f.Status = "mode"
+		case strings.HasPrefix(line, "+++ b/"):
+			f.Path = strings.TrimRight(strings.TrimPrefix(line, "+++ b/"), "\t")
+		case strings.HasPrefix(line, "Binary file "), line == "GIT binary patch":
+			f.Digest = "binary"
+		case isElision(line): // what follows may be in the middle of a hunk
+			f.Lines, inHunk = append(f.Lines, line), true
+		case strings.HasPrefix(line, "index "):
+			if _, blob, ok := strings.Cut(line, ".."); ok {
+				blob, _, _ = strings.Cut(blob, " ")
+				f.Digest = blob
+			}
+		}
+	}
+	for i := range out { // the name of the new content says more than the lines only where there are none
+		if len(out[i].Lines) > 0 {
+			out[i].Digest = ""
+		}
+	}
+	return out
 }

@@ -258,10 +258,8 @@ func papermillOf(nb *ipynb.Notebook) (about papermillData, found bool) {
 	if codec.UnmarshalForeign(meta.Papermill, &about) != nil { // of a kind that is not expected
 		return papermillData{}, true
 	}
-	if list, err := objectOf(about.Parameters); err == nil {
-		for _, m := range list {
-			about.params = append(about.params, diff.Param{Name: m.Name, Value: m.Value})
-		}
+	for _, m := range ipynb.Members(ipynb.Value{Raw: about.Parameters}) {
+		about.params = append(about.params, diff.Param{Name: m.Name, Value: m.Raw})
 	}
 	return about, true
 }

@@ -82,7 +82,7 @@ func Judge(m *notebooks.Manifest, tree Tree) (*Result, error) {
 			r.Reasons = append(r.Reasons, Reason{Path: d.Name, Words: declaredWords(d, now)})
 		}
 	}
-	return r, nil
+	return r, r.made(m.Changes, tree)
 }
 
 // applied reports whether the tree has every file as the run left it: the change was applied, and what the run began
@@ -106,6 +106,29 @@ func applied(m *notebooks.Manifest, tree Tree) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// made compares the paths that the run made, in a tree without its change: nothing was there, and what is there now the
+// steps may find, however they look for it.
+func (r *Result) made(changes []notebooks.ManifestChange, tree Tree) error {
+	for i := range changes {
+		c := &changes[i]
+		if c.Status != "added" && c.OldPath == "" {
+			continue
+		}
+		blob, _, err := tree.Entry(c.Path)
+		if err != nil {
+			return err
+		}
+		folder, _, err := tree.Folder(c.Path)
+		if err != nil {
+			return err
+		}
+		if blob+folder != "" {
+			r.Reasons = append(r.Reasons, Reason{Path: c.Path, Words: "is there, and the run began without it"})
+		}
+	}
+	return nil
 }
 
 // read compares one input.

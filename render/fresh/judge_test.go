@@ -91,7 +91,7 @@ func TestJudgeApplied(t *testing.T) {
 		t.Error(r, err, asked)
 	}
 	after.blobs["b"] = "another"
-	if r, err := fresh.Judge(&m, after); err != nil || r.Applied || r.Words(3) != "a changed, read by fix" {
+	if r, err := fresh.Judge(&m, after); err != nil || r.Applied || r.Words(3) != "a changed, read by fix, b is there, and the run began without it" {
 		t.Error(r, err)
 	}
 	if r, err := fresh.Judge(&m, before); err != nil || !r.Current() || r.Applied {

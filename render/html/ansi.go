@@ -114,6 +114,8 @@ func (s *ansiStyle) set(codes string) {
 	}
 }
 
+// charmbracelet/x/ansi converts such colors, too, but to the palette of a terminal and not to that of the page.
+
 // extended reads a 256-color or 24-bit color, and returns the nearest of the page's 16 colors.
 func extended(list []int) (colour, used int) {
 	switch {

@@ -182,21 +182,13 @@ func (p *notebookPage) step(s *notebooks.Step) {
 // options lists the attributes of a step that readers want to see beside its name.
 func options(s *notebooks.Step) []string {
 	var out []string
-	var needs []string
-	for _, n := range s.Needs {
-		needs = append(needs, string(n))
-	}
-	if needs != nil {
-		out = append(out, "needs "+strings.Join(needs, ", "))
-	}
-	if s.If != "" {
-		out = append(out, "if "+s.If)
-	}
-	if s.Timeout > 0 {
-		out = append(out, "timeout "+s.Timeout.String())
-	}
-	if s.Cwd != "" {
-		out = append(out, "in "+s.Cwd)
+	for _, a := range s.Attributes() {
+		switch a.Name {
+		case "needs", "if", "timeout":
+			out = append(out, a.Name+" "+a.Text(", "))
+		case "cwd":
+			out = append(out, "in "+s.Cwd)
+		}
 	}
 	return out
 }

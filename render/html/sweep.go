@@ -76,12 +76,7 @@ func cellText(v codec.Raw) string {
 	if len(v) == 0 || v.Kind() == 'n' {
 		return ""
 	}
-	const most = 200
-	text := plain.OneLine(scrapbook.PlainText(v))
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most-1]) + "…"
-	}
-	return text
+	return plain.Cut(plain.OneLine(scrapbook.PlainText(v)), 200)
 }
 
 // axis is a parameter with its values, in order.

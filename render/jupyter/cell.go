@@ -2,7 +2,6 @@ package jupyter
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -319,7 +318,7 @@ func (o *cellOutputs) bundle(d runs.OutputData) (map[string]any, error) {
 		data[d.MIME] = codec.Raw(content)
 	case strings.HasPrefix(d.MIME, "image/") && d.MIME != "image/svg+xml",
 		!strings.HasPrefix(d.MIME, "text/") && !utf8.Valid(content):
-		data[d.MIME] = base64.StdEncoding.EncodeToString(content)
+		data[d.MIME] = runs.Base64(content, d.Column)
 	default:
 		data[d.MIME] = o.form(d.MIME, strings.ToValidUTF8(string(content), "\uFFFD"))
 	}

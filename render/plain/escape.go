@@ -1,10 +1,12 @@
 package plain
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/ansi"
 )
 
@@ -23,20 +25,22 @@ func Counted(n int, noun string) string {
 func OneLine(s string) string { return Escape(strings.Join(strings.Fields(s), " ")) }
 
 // Some lists the first names of many: "a, b and 7 more".
-func Some(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+func Some[T ~string](names []T, most int) string {
+	var b strings.Builder
+	for i, name := range names[:min(most, len(names))] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(name))
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	if len(names) > most {
+		fmt.Fprintf(&b, " and %d more", len(names)-most)
+	}
+	return b.String()
 }
 
-// Cut bounds a text to a number of characters, and marks that it was cut.
-func Cut(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
-}
+// Cut is notebooks.Cut.
+func Cut(s string, most int) string { return notebooks.Cut(s, most) }
 
 // Grouped writes n with a comma between thousands.
 func Grouped(n int) string {
@@ -49,3 +53,37 @@ func Grouped(n int) string {
 
 // EscapeJSON is ansi.EscapeJSON.
 func EscapeJSON(s string) string { return ansi.EscapeJSON(s) }
+
+// Line is Escape(Resolve(raw)).
+func Line(raw []byte) string { return Escape(Resolve(raw)) }
+
+// Resolve returns what a terminal would show of one line (without its newline). It applies cursor movements and
+// erasures within the line, and drops all other well-formed sequences (colors, titles, modes). The bytes of a
+// sequence that does not end on the line stay, for Escape to show.
+func Resolve(raw []byte) string {
+	raw = bytes.TrimSuffix(raw, []byte("\r"))
+	if !bytes.ContainsAny(raw, ansi.Effects) {
+		return string(raw)
+	}
+	var l ansi.Line
+	l.Write(raw, nil)
+	return l.String()
+}
+
+// Rest is Line for the end of a line whose beginning is unknown. It drops everything before a carriage return;
+// without one, nothing is moved or erased.
+func Rest(raw []byte) string {
+	raw = bytes.TrimSuffix(raw, []byte("\r"))
+	if _, after, found := bytes.Cut(raw, []byte("\r")); found {
+		return Line(after)
+	}
+	var b strings.Builder
+	for len(raw) > 0 {
+		kind, n := ansi.Next(raw, true)
+		if kind == ansi.Text {
+			b.Write(raw[:n])
+		}
+		raw = raw[n:]
+	}
+	return Escape(b.String())
+}

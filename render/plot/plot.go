@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 
+	"markmill/notebooks"
+
 	"github.com/go-analyze/charts"
 )
 
@@ -96,9 +98,5 @@ func safe(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	const most = 40
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most-1]) + "…"
-	}
-	return text
+	return notebooks.Cut(text, 39)
 }

@@ -125,7 +125,8 @@ func weakened(nb *notebooks.Notebook, s *notebooks.Step, tags []string) []string
 	if s.ExpectExit != nil && *s.ExpectExit != 0 {
 		out = append(out, fmt.Sprintf("expect-exit=%d", *s.ExpectExit))
 	}
-	for _, tag := range []string{notebooks.TagAllowFailure, notebooks.TagRaises, notebooks.TagSkip} {
+	for _, tag := range []string{notebooks.TagAllowFailure, notebooks.TagInterrupt, notebooks.TagRaises,
+		notebooks.TagSkip} {
 		if slices.Contains(tags, tag) { // the record's: the command line may have added some
 			out = append(out, tag)
 		}

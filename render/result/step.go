@@ -26,7 +26,7 @@ func Of(rec runs.StepRecord) notebooks.ManifestStep {
 	if f == nil {
 		return s
 	}
-	s.Exit = &f.Exit
+	s.Exit, s.Carried = &f.Exit, rec.Forked()
 	if f.Status == runs.StepFailed { // how a step ends that takes too long may vary between runs
 		s.EndedBy = f.TerminatedBy
 	}

@@ -75,6 +75,9 @@ func StepWords(m *notebooks.Manifest) string {
 	counts := map[string]int{}
 	for i := range m.Steps {
 		s := &m.Steps[i]
+		if s.Carried && s.Status == string(runs.StepPassed) {
+			counts["carried"]++
+		}
 		switch {
 		case s.Tolerated() && s.Status == string(runs.StepPassed):
 			counts["expected"]++
@@ -88,6 +91,7 @@ func StepWords(m *notebooks.Manifest) string {
 		return "nothing ran"
 	}
 	words := fmt.Sprintf("%d of %s passed", counts["pass"], plain.Counted(len(m.Steps), "step"))
+	words += EarlierWords(counts["carried"])
 	for _, each := range []struct{ status, words string }{
 		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"expected", "failed as expected"},
 		{string(runs.StepAllowed), "failed and may"}, {"skip", "skipped"}, {"pending", "not reached"},
@@ -97,6 +101,14 @@ func StepWords(m *notebooks.Manifest) string {
 		}
 	}
 	return words
+}
+
+// EarlierWords says of how many steps that passed they ran in an earlier run; "" for none.
+func EarlierWords(carried int) string {
+	if carried == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d %s)", carried, Earlier)
 }
 
 // TestsWords summarizes the test steps, with the counts of their runners if available. A test that failed as

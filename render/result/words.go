@@ -58,6 +58,9 @@ func Words(s *notebooks.ManifestStep) (words []string) {
 		switch {
 		case status == runs.StepAllowed && slices.Contains(s.Tags, notebooks.TagAllowFailure):
 			exit += ", allowed"
+		case status == runs.StepAllowed && slices.Contains(s.Tags, notebooks.TagInterrupt) &&
+			!slices.Contains(s.Tags, notebooks.TagRaises):
+			exit = "interrupted at its time limit, allowed"
 		case s.Tolerated():
 			exit += ", as expected"
 		case s.EndedBy != "":
@@ -110,9 +113,15 @@ func Words(s *notebooks.ManifestStep) (words []string) {
 // Line joins Words.
 func Line(s *notebooks.ManifestStep) string { return strings.Join(Words(s), " · ") }
 
-// Summary is Words with the tests of the step and the size of its change.
+// Earlier says of a step that it ran in an earlier run.
+const Earlier = "in an earlier run"
+
+// Summary is Words with the tests of the step and the size of its change, and says that it ran in an earlier run.
 func Summary(s *notebooks.ManifestStep) []string {
 	words := Words(s)
+	if s.Carried {
+		words = append(words, Earlier)
+	}
 	if s.Tests != nil {
 		words = append(words, TestWords(s.Tests.Passed, s.Tests.Failed, s.Tests.Skipped, s.Tests.From))
 	}

@@ -279,9 +279,5 @@ func (v Revision) title() string {
 
 // failWords lists the conditions that fail the review.
 func (r *Review) failWords() string {
-	var words []string
-	for _, c := range r.FailOn {
-		words = append(words, string(c))
-	}
-	return cmp.Or(strings.Join(words, ", "), "nothing")
+	return cmp.Or(plain.Some(r.FailOn, len(r.FailOn)), "nothing")
 }

@@ -169,11 +169,7 @@ const (
 
 // brief formats a value on one line.
 func brief(v codec.Raw, most int) string {
-	text := plain.OneLine(plainText(v))
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
+	return plain.Cut(plain.OneLine(plainText(v)), most-1)
 }
 
 func (s *Sheet) markdown(w *bufio.Writer) {

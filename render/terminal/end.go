@@ -2,10 +2,15 @@ package terminal
 
 import (
 	"fmt"
+	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -92,4 +97,44 @@ func scalar(s runs.ScrapData) (string, bool) {
 		return text, true
 	}
 	return string(s.Value), true
+}
+
+// Events prints the events of a journal, one a line: number, time since the first, type, step and status.
+func Events(w io.Writer, events []runs.Event, color bool) error {
+	var t table
+	t.header("SEQ", "AFTER", "EVENT", "STEP", "STATUS")
+	for _, e := range events {
+		var d struct {
+			Status string `json:"status"`
+		}
+		if codec.Unmarshal(e.Data, &d) != nil {
+			d.Status = "" // an event without a status, or of another shape
+		}
+		t.add(cell{strconv.Itoa(e.Seq), ""}, cell{render.Duration(e.Time.Sub(events[0].Time)), dim},
+			cell{string(e.Type), ""}, cell{shown(string(e.Step)), ""}, cell{shown(d.Status), statusColor(runs.Status(d.Status))})
+	}
+	return t.write(w, "", color)
+}
+
+// Summary returns the line that ends a run: status, steps passed, size of the change, blockers, and where the
+// evidence is.
+func Summary(run *runs.Run, evidence string, color bool) string {
+	status := run.Status()
+	parts := []string{
+		paint(result.RunMark(status)+" "+string(status), statusColor(status), color),
+		render.Outcome(run),
+	}
+	if causes := run.Causes(); len(causes) > 0 {
+		var codes []string
+		for _, b := range causes {
+			if code := plain.Escape(b.Code); !slices.Contains(codes, code) {
+				codes = append(codes, code)
+			}
+		}
+		parts = append(parts, strings.Join(codes, ", "))
+	}
+	if evidence != "" {
+		parts = append(parts, "evidence: "+plain.Escape(evidence))
+	}
+	return strings.Join(parts, " · ")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -108,31 +109,12 @@ func tagWords(s *notebooks.Step) string {
 
 // stepWords lists the attributes that a step sets itself.
 func stepWords(s *notebooks.Step) string {
-	var words, needs []string
-	add := func(name, value string) {
-		if value != "" {
-			words = append(words, name+"="+value)
+	var words []string
+	for _, a := range s.Attributes() {
+		if a.Name != "env" {
+			words = append(words, a.Name+"="+a.Text(","))
 		}
 	}
-	if s.Timeout > 0 {
-		add("timeout", s.Timeout.String())
-	}
-	add("cwd", s.Cwd)
-	add("kernel", s.Kernel)
-	for _, id := range s.Needs {
-		needs = append(needs, string(id))
-	}
-	add("needs", strings.Join(needs, ","))
-	add("if", s.If)
-	if s.ExpectExit != nil {
-		add("expect-exit", fmt.Sprint(*s.ExpectExit))
-	}
-	if s.Retries > 0 {
-		add("retries", fmt.Sprint(s.Retries))
-	}
-	add("backend", s.Backend)
-	add("output", s.Output)
-	add("normalize", strings.Join(s.Normalize, ","))
 	return strings.Join(words, " ")
 }
 
@@ -182,4 +164,36 @@ func bounds(list ...bound) string {
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// narrowed lists the restrictions by policies and the command line. It prints nothing if only the notebook restricts
+// itself.
+func (p *page) narrowed(list []runs.NarrowedData) {
+	var t table
+	others := false
+	for _, n := range list {
+		others = others || n.By != runs.ByNotebook
+		instead := ""
+		if len(n.InsteadOf) > 0 {
+			instead = "instead of " + valueOf(n.InsteadOf)
+		}
+		t.add(cell{shown(n.Key), dim}, cell{shown(valueOf(n.Value)), ""}, cell{"by " + shown(n.By), ""},
+			cell{shown(instead), dim})
+	}
+	if others {
+		p.section("Narrowed", &t)
+	}
+}
+
+// valueOf formats a JSON string, or a list of strings.
+func valueOf(raw codec.Raw) string {
+	var text string
+	if codec.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var list []string
+	if codec.Unmarshal(raw, &list) == nil {
+		return strings.Join(list, ", ")
+	}
+	return string(raw)
 }

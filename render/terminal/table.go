@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // table is a table with aligned columns, two spaces apart.
@@ -86,21 +87,8 @@ func (t *table) fit(room int) {
 	for _, row := range t.rows {
 		for i := range row {
 			if lipgloss.Width(row[i].text) > widths[i] {
-				row[i].text = narrow(row[i].text, widths[i])
+				row[i].text = ansi.Truncate(row[i].text, widths[i], "…")
 			}
 		}
 	}
-}
-
-// narrow cuts a text to a width, with a mark.
-func narrow(text string, width int) string {
-	out, wide := []rune{}, 0
-	for _, r := range text {
-		n := lipgloss.Width(string(r))
-		if wide+n > width-1 {
-			break
-		}
-		out, wide = append(out, r), wide+n
-	}
-	return string(out) + "…"
 }

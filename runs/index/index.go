@@ -84,7 +84,7 @@ func (x *Index) Close() error { return x.conn.Close() }
 func openFile(ctx context.Context, store runs.Store, o Options) (*Index, error) {
 	flags := sqlite.OpenReadWrite
 	release, err := store.LockIndex(o.wait())
-	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
 		flags, release, err = sqlite.OpenReadOnly, func() {}, nil
 	}
 	if err != nil {
@@ -284,5 +284,3 @@ func addAll(ctx context.Context, conn *sqlite.Conn, store runs.Store, ids []runs
 	}
 	return count, ctx.Err()
 }
-
-func isReadOnly(err error) bool { return errors.Is(err, errReadOnly) }

@@ -50,8 +50,8 @@ func (x *Index) Query(ctx context.Context, query string) (*Table, error) {
 	if err != nil {
 		return nil, x.explain(query, err)
 	}
-	if stmt == nil {
-		return nil, queryError("there is no query", "write a SELECT: markmill runs query 'SELECT * FROM runs LIMIT 5'")
+	if stmt.ColumnCount() == 0 { // nothing but spaces and comments
+		return nil, errors.Join(stmt.Finalize(), queryError("there is no query", "write a SELECT: markmill runs query 'SELECT * FROM runs LIMIT 5'"))
 	}
 	table, err := collect(stmt, query[len(query)-trailing:])
 	if finalErr := stmt.Finalize(); err == nil {

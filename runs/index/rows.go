@@ -13,13 +13,8 @@ import (
 	"markmill/runs"
 )
 
-// insertion is the statement that adds a row of so many columns to a table.
-func insertion(table string, columns int) string {
-	return "INSERT INTO " + table + " VALUES(?" + strings.Repeat(",?", columns-1) + ")"
-}
-
 func insert(c *sqlite.Conn, table string, values ...any) error {
-	return exec(c, insertion(table, len(values)), values, nil)
+	return exec(c, "INSERT INTO "+table+" VALUES(?"+strings.Repeat(",?", len(values)-1)+")", values, nil)
 }
 
 // final reports whether a run does not change any more.

@@ -6,6 +6,6 @@
 // allowed_signers that cannot be read allows nobody.
 //
 // Certificates are not supported: signatures by one and cert-authority lines are ignored. The package knows nothing
-// about runs and does no I/O. golang.org/x/crypto/ssh reads keys and lines and makes the signatures; it does not have
-// the SSHSIG format itself.
+// about runs and does no I/O. golang.org/x/crypto/ssh reads keys and lines, and hiddeco/sshsig the SSHSIG format, which
+// x/crypto does not have.
 package sshsig

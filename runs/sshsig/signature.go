@@ -2,27 +2,13 @@ package sshsig
 
 import (
 	"bytes"
-	"crypto"
-	"crypto/rand"
-	_ "crypto/sha256"
-	_ "crypto/sha512"
-	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
-)
-
-const (
-	magic   = "SSHSIG"
-	version = 1
-	begin   = "-----BEGIN SSH SIGNATURE-----"
-	end     = "-----END SSH SIGNATURE-----"
-	width   = 70 // of an armored line, as in ssh-keygen
-	hash512 = "sha512"
-	hash256 = "sha256"
 )
 
 // algorithms lists the accepted signature algorithms. ssh-rsa is SHA-1, which PROTOCOL.sshsig forbids.
@@ -33,79 +19,21 @@ var algorithms = []string{
 
 // Signature is a parsed signature. It proves nothing until Verify succeeds.
 type Signature struct {
-	Key       ssh.PublicKey
-	Namespace string
+	Key ssh.PublicKey
 
-	hash      string
-	signature ssh.Signature
-}
-
-// blob is the layout of a signature in PROTOCOL.sshsig, after the magic word.
-type blob struct {
-	Version   uint32
-	PublicKey string
-	Namespace string
-	Reserved  string
-	Hash      string
-	Signature string
-}
-
-// signed is what the key signs, after the magic word.
-type signed struct {
-	Namespace string
-	Reserved  string
-	Hash      string
-	Digest    string
-}
-
-// message returns the bytes that the key signs.
-func message(namespace, hash string, data []byte) ([]byte, error) {
-	algorithm, known := map[string]crypto.Hash{hash512: crypto.SHA512, hash256: crypto.SHA256}[hash]
-	if !known {
-		return nil, fmt.Errorf("the signature uses the unknown digest %q", hash)
-	}
-	digest := algorithm.New()
-	digest.Write(data)
-	text := ssh.Marshal(signed{Namespace: namespace, Hash: hash, Digest: string(digest.Sum(nil))})
-	return append([]byte(magic), text...), nil
+	read *sshsig.Signature
 }
 
 // Sign signs data for a namespace and returns the armored signature.
 func Sign(signer ssh.Signer, namespace string, data []byte) ([]byte, error) {
-	if namespace == "" {
-		return nil, errors.New("a signature needs a namespace")
-	}
-	text, err := message(namespace, hash512, data)
+	s, err := sshsig.Sign(bytes.NewReader(data), signer, sshsig.HashSHA512, namespace)
 	if err != nil {
 		return nil, err
 	}
-	var sig *ssh.Signature
-	if with, ok := signer.(ssh.AlgorithmSigner); ok && signer.PublicKey().Type() == ssh.KeyAlgoRSA {
-		sig, err = with.SignWithAlgorithm(rand.Reader, text, ssh.KeyAlgoRSASHA512)
-	} else {
-		sig, err = signer.Sign(rand.Reader, text)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(algorithms, sig.Format) {
+	if !slices.Contains(algorithms, s.Signature.Format) {
 		return nil, fmt.Errorf("a key of the type %s cannot sign this", signer.PublicKey().Type())
 	}
-	raw := ssh.Marshal(blob{
-		Version: version, PublicKey: string(signer.PublicKey().Marshal()),
-		Namespace: namespace, Hash: hash512, Signature: string(ssh.Marshal(sig)),
-	})
-	return armor(append([]byte(magic), raw...)), nil
-}
-
-func armor(raw []byte) []byte {
-	var b bytes.Buffer
-	b.WriteString(begin + "\n")
-	for line := range slices.Chunk([]byte(base64.StdEncoding.EncodeToString(raw)), width) {
-		b.Write(append(line, '\n'))
-	}
-	b.WriteString(end + "\n")
-	return b.Bytes()
+	return sshsig.Armor(s), nil
 }
 
 // Check parses an armored signature and verifies it for data and namespace. It does not check whether the key is
@@ -118,57 +46,35 @@ func Check(armored []byte, namespace string, data []byte) (*Signature, error) {
 	return s, err
 }
 
-// Parse reads an armored signature.
+// Parse reads an armored signature, which must be all of the text.
 func Parse(armored []byte) (*Signature, error) {
-	text, found := strings.CutPrefix(strings.ReplaceAll(string(armored), "\r\n", "\n"), begin+"\n")
-	body, rest, ended := strings.Cut(text, "\n"+end)
-	if !found || !ended || strings.TrimSpace(rest) != "" {
+	block, rest := pem.Decode(armored)
+	if block == nil || block.Type != sshsig.PEMType || len(block.Headers) > 0 || len(bytes.TrimSpace(rest)) > 0 ||
+		!bytes.HasPrefix(armored, []byte("-----BEGIN ")) {
 		return nil, errors.New("it is not an armored SSH signature")
 	}
-	raw, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(body, "\n", ""))
+	s, err := sshsig.ParseSignature(block.Bytes)
 	if err != nil {
-		return nil, errors.New("the signature is not base64")
+		return nil, fmt.Errorf("the signature cannot be read: %w", err)
 	}
-	raw, found = bytes.CutPrefix(raw, []byte(magic))
-	if !found {
-		return nil, errors.New("the signature does not begin with SSHSIG")
-	}
-	var b blob
-	if err := ssh.Unmarshal(raw, &b); err != nil {
-		return nil, errors.New("the signature is truncated or has bytes left over")
-	}
-	if b.Version != version {
-		return nil, fmt.Errorf("the signature has the version %d, and %d is known", b.Version, version)
-	}
-	if b.Namespace == "" {
+	if s.Namespace == "" {
 		return nil, errors.New("the signature has no namespace")
 	}
-	s := &Signature{Namespace: b.Namespace, hash: b.Hash}
-	if s.Key, err = ssh.ParsePublicKey([]byte(b.PublicKey)); err != nil {
-		return nil, fmt.Errorf("the signature's key cannot be read: %w", err)
-	}
-	if _, certificate := s.Key.(*ssh.Certificate); certificate {
+	if _, certificate := s.PublicKey.(*ssh.Certificate); certificate {
 		return nil, errors.New("the signature is by a certificate, which is not supported: sign with the plain key")
 	}
-	if err := ssh.Unmarshal([]byte(b.Signature), &s.signature); err != nil {
-		return nil, errors.New("the signature's last part cannot be read")
+	if !slices.Contains(algorithms, s.Signature.Format) {
+		return nil, fmt.Errorf("the signature's algorithm %q does not count", s.Signature.Format)
 	}
-	if !slices.Contains(algorithms, s.signature.Format) {
-		return nil, fmt.Errorf("the signature's algorithm %q does not count", s.signature.Format)
-	}
-	return s, nil
+	return &Signature{Key: s.PublicKey, read: s}, nil
 }
 
 // Verify returns an error unless the signature is of data, for namespace, by the key that it names.
 func (s *Signature) Verify(namespace string, data []byte) error {
-	if s.Namespace != namespace {
-		return fmt.Errorf("the signature is for %q and not for %q", s.Namespace, namespace)
+	if s.read.Namespace != namespace {
+		return fmt.Errorf("the signature is for %q and not for %q", s.read.Namespace, namespace)
 	}
-	text, err := message(namespace, s.hash, data)
-	if err != nil {
-		return err
-	}
-	if err := s.Key.Verify(text, &s.signature); err != nil {
+	if sshsig.Verify(bytes.NewReader(data), s.read, s.Key, s.read.HashAlgorithm, namespace) != nil {
 		return errors.New("the signature is not of these bytes")
 	}
 	return nil

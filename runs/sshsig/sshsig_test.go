@@ -17,8 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
 )
+
+const begin = "-----BEGIN SSH SIGNATURE-----\n"
 
 const namespace = "markmill-approval"
 
@@ -93,30 +96,21 @@ func TestEveryByteCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	fingerprint := s.Fingerprint()
-	raw := unarmor(t, armored)
-	for i := range raw {
-		changed := bytes.Clone(raw)
+	block, _ := pem.Decode(armored)
+	for i := range block.Bytes {
+		changed := bytes.Clone(block.Bytes)
 		changed[i] ^= 1
-		s, err := Parse(armor(changed))
+		s, err := Parse(pem.EncodeToMemory(&pem.Block{Type: sshsig.PEMType, Bytes: changed}))
 		if err == nil && s.Verify(namespace, data) == nil && s.Fingerprint() == fingerprint {
 			t.Errorf("byte %d can be changed", i)
 		}
 	}
-	for _, bad := range []string{"", begin + "\n", string(armored[:len(armored)/2]), string(armored) + "more",
+	for _, bad := range []string{"", begin, "words\n" + string(armored), string(armored[:len(armored)/2]), string(armored) + "more",
 		strings.Replace(string(armored), "U1NI", "!!!!", 1)} {
 		if _, err := Parse([]byte(bad)); err == nil {
 			t.Errorf("%q is taken for a signature", bad)
 		}
 	}
-}
-
-func unarmor(t testing.TB, armored []byte) []byte {
-	t.Helper()
-	b, _ := pem.Decode(bytes.ReplaceAll(armored, []byte("SSH SIGNATURE"), []byte("X")))
-	if b == nil {
-		t.Fatalf("no armor: %s", armored)
-	}
-	return b.Bytes
 }
 
 // A SHA-1 signature by an allowed RSA key must be rejected: x/crypto would verify it.
@@ -126,17 +120,13 @@ func TestNoSHA1(t *testing.T) {
 		t.Fatal(err)
 	}
 	signer := signerOf(t, key)
-	text, err := message(namespace, hash512, []byte("x"))
+	sig, err := signer.(ssh.AlgorithmSigner).SignWithAlgorithm(rand.Reader, []byte("x"), ssh.KeyAlgoRSA)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sig, err := signer.(ssh.AlgorithmSigner).SignWithAlgorithm(rand.Reader, text, ssh.KeyAlgoRSA)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw := append([]byte(magic), ssh.Marshal(blob{Version: version, PublicKey: string(signer.PublicKey().Marshal()),
-		Namespace: namespace, Hash: hash512, Signature: string(ssh.Marshal(sig))})...)
-	if _, err := Parse(armor(raw)); err == nil || !strings.Contains(err.Error(), "ssh-rsa") {
+	sha1 := sshsig.Armor(&sshsig.Signature{Version: 1, PublicKey: signer.PublicKey(), Namespace: namespace,
+		HashAlgorithm: sshsig.HashSHA512, Signature: sig})
+	if _, err := Parse(sha1); err == nil || !strings.Contains(err.Error(), "ssh-rsa") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -280,7 +270,7 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(armored)
-	f.Add([]byte(begin + "\n" + end))
+	f.Add([]byte(begin + "-----END SSH SIGNATURE-----"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		s, err := Parse(in)
 		if err == nil && s.Verify(namespace, []byte("y")) == nil {

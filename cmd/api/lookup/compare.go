@@ -4,10 +4,8 @@ import (
 	"os"
 	"slices"
 
-	"markmill/cmd/api/files"
 	"markmill/notebooks"
-	"markmill/notebooks/ipynb"
-	"markmill/notebooks/region"
+	"markmill/notebooks/forms"
 	"markmill/render/documents"
 	"markmill/render/review"
 	"markmill/render/sheet"
@@ -96,17 +94,6 @@ func (r Reader) compared(p Place, archive bool, outputs map[runs.Digest][]string
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: name, Msg: "is no output notebook: no run has left it",
 			Hint: "name runs, or notebooks that a run has written"}
 	}
-	return sheet.OfNotebook(recorded, manifestOf(name, src)), nil
-}
-
-// manifestOf is the manifest of an output notebook, nil without one.
-func manifestOf(name string, src []byte) *notebooks.Manifest {
-	if !files.IsJupyter(name, src) {
-		return region.Strip(name, src).Manifest
-	}
-	nb, err := ipynb.Parse(name, src)
-	if err != nil {
-		return nil
-	}
-	return nb.Manifest()
+	m, _ := forms.Manifest(name, src) // ScrapsOf has read it
+	return sheet.OfNotebook(recorded, m), nil
 }

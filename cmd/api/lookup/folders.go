@@ -248,7 +248,7 @@ func (d *FoldersDiff) summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words))
 		}
 	}
-	return notebookCount(len(d.Notebooks)) + ": " + strings.Join(parts, ", ")
+	return plain.Counted(len(d.Notebooks), "notebook") + ": " + strings.Join(parts, ", ")
 }
 
 // Write writes the comparison for a terminal, the summary first.
@@ -297,11 +297,4 @@ func (d *FoldersDiff) Markdown(limit int) []byte {
 		c.Sections(p.sections(), "####", c.Left()/2)
 	}
 	return c.Bytes()
-}
-
-func notebookCount(n int) string {
-	if n == 1 {
-		return "1 notebook"
-	}
-	return fmt.Sprintf("%d notebooks", n)
 }

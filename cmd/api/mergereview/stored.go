@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"markmill/cmd/api/files"
@@ -14,9 +13,8 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/ipynb"
+	"markmill/notebooks/forms"
 	"markmill/notebooks/params"
-	"markmill/notebooks/region"
 	"markmill/render/fresh"
 	"markmill/render/result"
 	"markmill/render/review"
@@ -79,14 +77,8 @@ func manifestOf(name string, text []byte) *notebooks.Manifest {
 	if !bytes.Contains(text, []byte(`"source_path"`)) && !bytes.Contains(text, []byte(`"manifest"`)) {
 		return nil
 	}
-	if !notebooks.IsJupyterName(name) {
-		return region.Strip(name, text).Manifest
-	}
-	nb, err := ipynb.Parse(name, text)
-	if err != nil {
-		return nil
-	}
-	return nb.Manifest()
+	m, _ := forms.Manifest(name, text) // a file that cannot be read has none
+	return m
 }
 
 // records adds the newest records of whole runs.
@@ -161,17 +153,14 @@ func (t tree) source(name string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil || files.IsScript(filepath.FromSlash(name), text) {
-		return text, err
+	if err != nil {
+		return nil, err
 	}
-	if notebooks.IsJupyterName(name) {
-		nb, err := ipynb.Parse(name, text)
-		if err != nil {
-			return nil, err
-		}
-		return ipynb.Source(nb, false), nil
+	source, err := forms.Source(name, text, false)
+	if source != nil { // damaged regions do not matter
+		err = nil
 	}
-	return region.Strip(name, text).Source, nil
+	return source, err
 }
 
 // values are the values of a map, in the order of its keys.

@@ -291,9 +291,12 @@ func (c *comparison) step(was, now *runs.StepRecord, text compare.Result) error 
 	c.same(id, "results", displays(was), displays(now))
 	c.Compared++
 	if text.Diff != "" {
-		// What ended another way says so above; the text is shown all the same.
+		words := ""
+		if same { // what ended another way says so above; the text is shown all the same
+			words = text.Words
+		}
 		c.Differences = append(c.Differences, runs.RerunDifference{Step: string(id), What: "output",
-			Was: first(text.Words, same), Diff: text.Diff})
+			Was: words, Diff: text.Diff})
 		if len(text.Normalize) > 0 {
 			c.note("step %s: normalize: [%s] would mask the difference of its output", id, strings.Join(text.Normalize,
 				", "))
@@ -302,18 +305,9 @@ func (c *comparison) step(was, now *runs.StepRecord, text compare.Result) error 
 	return nil
 }
 
-func first(words string, same bool) string {
-	if same {
-		return words
-	}
-	return ""
-}
-
 func (c *comparison) stepOf(id notebooks.StepID) *notebooks.Step {
-	for _, s := range c.nb.Steps {
-		if s.ID == id {
-			return s
-		}
+	if s := c.nb.Step(id); s != nil {
+		return s
 	}
 	return &notebooks.Step{ID: id}
 }

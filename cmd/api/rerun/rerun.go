@@ -1,6 +1,7 @@
 package rerun
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -209,15 +210,7 @@ func Check(store runs.Store, v *runs.Verification) error {
 		v.Notes = append(v.Notes,
 			"what normalize: in markmill.yaml masked in the comparison with the run that it repeats")
 	}
-	was, err := codec.Marshal(claimed)
-	if err != nil {
-		return err
-	}
-	is, err := codec.Marshal(made)
-	if err != nil {
-		return err
-	}
-	if string(was) != string(is) {
+	if !bytes.Equal(codec.RawOf(claimed), codec.RawOf(made)) {
 		v.Findings = append(v.Findings, runs.Finding{Where: runs.RerunFile, Message: fmt.Sprintf(
 			"is not what the two records give: they %s, with %d differences", Words(made), len(made.Differences))})
 	}

@@ -91,7 +91,7 @@ func (t *tester) lookUpOutput(j *job) error {
 	j.updateTo = beside
 	if output := eng.Config.Output; output != "" {
 		req := t.Request
-		req.Path, req.Source, req.Repository = slashed(j.path), j.source, rootOf(repo)
+		req.Path, req.Source, req.Repository = slashed(j.path), j.source, api.RootOf(repo)
 		path, err := api.OutputPath(api.LikeSource(output, files.IsJupyter(j.path, j.source)), eng, req)
 		switch {
 		case err == nil:

@@ -1,7 +1,7 @@
 package retest
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,12 +86,7 @@ func isDefault(p notebooks.Param, value codec.Raw) bool {
 	if !p.HasDefault {
 		return string(value) == "null" && !p.Required
 	}
-	a, err := codec.Marshal(p.Default.JSON())
-	if err != nil {
-		return false
-	}
-	b, err := codec.Marshal(value)
-	return err == nil && bytes.Equal(a, b)
+	return codec.Same(p.Default.JSON(), value)
 }
 
 // asGiven turns a recorded value into one that is given. A string is read by the declared type, as -p reads it;
@@ -138,4 +133,28 @@ func asGiven(file string, p notebooks.Param, value codec.Raw, paths map[string]s
 		return g, bad("it is not JSON")
 	}
 	return values[0], nil
+}
+
+// Again makes a request for a run of a notebook like the run that left an output: with the values that it was given,
+// and without its change where the tree has that already. req has the rest, with the source of the notebook and how
+// uncommitted changes count. words say what of the change was taken back. An output that is missing adds nothing.
+func Again(ctx context.Context, eng *engine.Engine, repo *worktree.Source, output string, req *engine.Request) (
+	words []string, err error) {
+	t := &tester{Options{Request: *req}}
+	_, out, err := t.read(output)
+	if err != nil || out == nil || out.foreign() {
+		return nil, err
+	}
+	nb, err := eng.Parse(*req)
+	if err != nil {
+		return nil, err
+	}
+	given, err := givenAgain(slashed(output), out, nb, req.Given, machinePaths(eng, repo))
+	if err != nil {
+		return nil, err
+	}
+	req.Given = append(given, req.Given...)
+	j := &job{file: files.File{Path: output}, stored: output, output: out}
+	err = reverseChange(ctx, j, repo, req)
+	return j.words, err
 }

@@ -3,7 +3,6 @@ package retest
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -198,12 +197,3 @@ func (r *Report) Compared() int {
 func slashed(path string) string { return filepath.ToSlash(path) }
 
 func lines(err error) []string { return strings.Split(err.Error(), "\n") }
-
-// some names the first few of a list and counts the others.
-func some(list []string) string {
-	const few = 3
-	if len(list) <= few {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:few], ", "), len(list)-few)
-}

@@ -8,6 +8,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/render/plain"
 )
 
 // reverseChange makes a run begin without the change of the stored run, when the tree that it would begin with has
@@ -32,18 +33,18 @@ func reverseChange(ctx context.Context, j *job, repo *worktree.Source, req *engi
 	case back == nil:
 		j.words = append(j.words, fmt.Sprintf("the change of the stored run is applied in part, or was edited since "+
 			"(%d of %s as the run left them): this run began with the files as they are", applied,
-			fileCount(len(m.Changes))))
+			plain.Counted(len(m.Changes), "file")))
 		return nil
 	case m.ChangesOmitted > 0:
 		j.words = append(j.words, fmt.Sprintf("the change of the stored run is applied already, and the output does "+
-			"not list %s of it: name the commit before it with --base", fileCount(m.ChangesOmitted)))
+			"not list %s of it: name the commit before it with --base", plain.Counted(m.ChangesOmitted, "file")))
 		return nil
 	}
 	req.Reverse = append(req.Reverse, back...)
 	for _, r := range req.Reverse {
 		j.reversed = append(j.reversed, r.Path)
 	}
-	j.words = append(j.words, "its change is applied already: this run began without it ("+some(j.reversed)+")")
+	j.words = append(j.words, "its change is applied already: this run began without it ("+plain.Some(j.reversed, 3)+")")
 	return nil
 }
 
@@ -110,11 +111,4 @@ func stateOf(tree *worktree.Files, c *notebooks.ManifestChange) (is, was bool, e
 		was = same(c.Path, "", "") && same(c.OldPath, c.OldBlob, c.OldMode)
 	}
 	return is, was, err
-}
-
-func fileCount(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
 }

@@ -76,24 +76,16 @@ func (t *tester) run(ctx context.Context, j *job, n *Notebook) error {
 		return err
 	}
 	keep, age := eng.Config.Retention.Bounds()
-	if _, err := eng.Store(rootOf(repo)).PruneSometimes(keep, age, t.Now()); err != nil {
+	if _, err := eng.Store(api.RootOf(repo)).PruneSometimes(keep, age, t.Now()); err != nil {
 		t.Warn("old runs were not removed: " + err.Error())
 	}
 	return t.compare(j, n, plan, result, rules)
 }
 
-// rootOf is the root of a repository, "" without one.
-func rootOf(repo *worktree.Source) string {
-	if repo == nil {
-		return ""
-	}
-	return repo.Root()
-}
-
 // plan plans a run that makes the stored output again: the same notebook with the same values.
 func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.Source, j *job) (*engine.Plan, error) {
 	req := t.Request
-	req.Path, req.Source, req.Repository, req.Markers = slashed(j.path), j.source, rootOf(repo), true
+	req.Path, req.Source, req.Repository, req.Markers = slashed(j.path), j.source, api.RootOf(repo), true
 	var err error
 	if repo == nil {
 		if req.Folder, err = os.Getwd(); err != nil {

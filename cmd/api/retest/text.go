@@ -58,7 +58,7 @@ func (n *Notebook) write(b *strings.Builder, color bool) {
 		}
 	}
 	if len(n.dirty) > 0 && (n.Status == Different || n.Status == Failed) {
-		fmt.Fprintf(b, "uncommitted, and so not in the run: %s; --dirty include adds it\n", plain.Escape(some(n.dirty)))
+		fmt.Fprintf(b, "uncommitted, and so not in the run: %s; --dirty include adds it\n", plain.Escape(plain.Some(n.dirty, 3)))
 	}
 	if n.Run != "" && n.Status != Same && n.Status != Updated {
 		fmt.Fprintf(b, "the run: %s\n", plain.Escape(files.Short(n.Run)))
@@ -113,11 +113,5 @@ func (r *Report) counts() string {
 			parts = append(parts, fmt.Sprintf("%d %s", count[status], status))
 		}
 	}
-	switch len(r.Notebooks) {
-	case 0:
-		return "0 notebooks"
-	case 1:
-		return "1 notebook: " + strings.Join(parts, ", ")
-	}
-	return fmt.Sprintf("%d notebooks: %s", len(r.Notebooks), strings.Join(parts, ", "))
+	return strings.TrimSuffix(plain.Counted(len(r.Notebooks), "notebook")+": "+strings.Join(parts, ", "), ": ")
 }

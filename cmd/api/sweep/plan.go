@@ -52,16 +52,16 @@ type Work struct {
 
 // Sweep is a sweep that is checked and has not started, or one that goes on.
 type Sweep struct {
-	work    Work
+	Work     Work                // how the runs are made; it may be changed until Run is called
+	Engine   *engine.Engine      // of the first runs
+	Warnings notebooks.ErrorList // what is questionable in the notebook and runs
+
 	request engine.Request // of every run, with the common values
-	engine  *engine.Engine // the first
 	started runs.SweepStartedData
 	names   []string
 	rows    []row
 	secrets []params.Given
-
-	warnings notebooks.ErrorList
-	resumed  string // directory of the sweep that is resumed; "" begins a new one
+	resumed string // directory of the sweep that is resumed; "" begins a new one
 }
 
 // row is a row that is to be run.
@@ -75,20 +75,8 @@ type row struct {
 // Len is the number of runs that are to be made.
 func (s *Sweep) Len() int { return len(s.rows) }
 
-// Warnings are what is questionable in the notebook and runs.
-func (s *Sweep) Warnings() notebooks.ErrorList { return s.warnings }
-
 // ID names the sweep.
 func (s *Sweep) ID() runs.SweepID { return s.started.SweepID }
-
-// Engine is the engine of the first runs.
-func (s *Sweep) Engine() *engine.Engine { return s.engine }
-
-// Work says how the runs are made. The caller may change it until Run is called.
-func (s *Sweep) Work() *Work { return &s.work }
-
-// Names are the parameters that differ, in order.
-func (s *Sweep) Names() []string { return s.names }
 
 // Row describes a row by its number: the parameters that differ, with their values.
 func (s *Sweep) Row(number int) string { return RowWords(s.started.Rows[number-1]) }
@@ -99,7 +87,7 @@ func RowWords(r runs.SweepRow) string {
 	if err != nil {
 		return "?"
 	}
-	return strings.ReplaceAll(words(given), ",", " ")
+	return words(given, " ")
 }
 
 // Plan reads and checks everything that a sweep is asked: each value by its declared type, and that no two runs write
@@ -117,7 +105,7 @@ func Plan(ctx context.Context, o Options) (*Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sweep{work: o.Work, request: o.Request, engine: eng, names: o.names()}
+	s := &Sweep{Work: o.Work, request: o.Request, Engine: eng, names: o.names()}
 	for _, g := range o.Request.Given {
 		if slices.Contains(s.names, g.Name) {
 			return nil, bad(notebooks.KindParameter, "leave it out in one of the two places",
@@ -150,7 +138,7 @@ func Plan(ctx context.Context, o Options) (*Sweep, error) {
 
 // define makes the rows.
 func (s *Sweep) define(given [][]params.Given, bound [][]notebooks.Bound, output string) error {
-	now := s.engine.Now().UTC()
+	now := s.Engine.Now().UTC()
 	extra := map[string]string{"date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)}
 	same, paths := map[string]int{}, map[string]int{}
 	for i := range given {
@@ -217,7 +205,7 @@ func (s *Sweep) planFirst(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, err := s.engine.Plan(ctx, req)
+	plan, err := s.Engine.Plan(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -225,19 +213,19 @@ func (s *Sweep) planFirst(ctx context.Context) error {
 		render.CheckForm(req.OutputForm, plan.Notebook())); err != nil {
 		return err
 	}
-	s.warnings = plan.Notebook().Warnings
+	s.Warnings = plan.Notebook().Warnings
 	s.request.Base = plan.Base()
 	options := *plan.Options()
 	options.Given = slices.DeleteFunc(slices.Clone(options.Given), func(g runs.GivenData) bool {
 		return slices.Contains(s.names, g.Name)
 	})
 	random := make([]byte, 8)
-	if _, err := io.ReadFull(s.engine.Random, random); err != nil {
+	if _, err := io.ReadFull(s.Engine.Random, random); err != nil {
 		return err
 	}
 	r := s.request
-	s.started = runs.SweepStartedData{SweepID: runs.NewSweepID(s.engine.Now(), r.Path, random),
-		Markmill: s.engine.Version, Notebook: r.Path, SourceFile: "notebook" + forms.Extension(plan.Notebook()),
+	s.started = runs.SweepStartedData{SweepID: runs.NewSweepID(s.Engine.Now(), r.Path, random),
+		Markmill: s.Engine.Version, Notebook: r.Path, SourceFile: "notebook" + forms.Extension(plan.Notebook()),
 		MadeOf: r.MadeOf, Repository: r.Repository, Folder: r.Folder, Base: r.Base, Dirty: string(r.Dirty),
 		InPlace: r.InPlace, OutputForm: string(req.OutputForm), Options: &options, Names: s.names, Rows: s.started.Rows}
 	return nil
@@ -247,8 +235,8 @@ func (s *Sweep) planFirst(ctx context.Context) error {
 func (s *Sweep) requestOf(r *row) (engine.Request, error) {
 	req := s.request
 	req.Given = append(slices.Clip(req.Given), r.given...)
-	if s.work.Prepare != nil {
-		return req, s.work.Prepare(&req, r.output)
+	if s.Work.Prepare != nil {
+		return req, s.Work.Prepare(&req, r.output)
 	}
 	req.Output, req.Assets = r.output, api.AssetsFolder(r.output)
 	if forms.IsJupyter(req.Path, req.Source) {
@@ -270,7 +258,7 @@ func Resume(dir string, secrets []params.Given, work Work) (*Sweep, error) {
 		return nil, err
 	}
 	d := was.Started
-	s := &Sweep{work: work, engine: eng, started: d, names: d.Names, secrets: secrets, resumed: dir}
+	s := &Sweep{Work: work, Engine: eng, started: d, names: d.Names, secrets: secrets, resumed: dir}
 	if s.request, err = engine.RequestOf(d.Options); err != nil {
 		return nil, err
 	}

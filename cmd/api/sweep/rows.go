@@ -9,6 +9,10 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/params"
+	"markmill/render/documents"
+	"markmill/render/html"
+	"markmill/render/sheet"
+	"markmill/runs"
 )
 
 // Axis is a parameter with the values that it takes.
@@ -30,7 +34,7 @@ type Grid struct {
 // DefaultMaxRuns is how many runs a sweep has at most unless more are allowed, and MostRuns is how many can be.
 const (
 	DefaultMaxRuns = 1000
-	MostRuns       = 1_000_000
+	MostRuns       = params.MostValues
 )
 
 func bad(kind notebooks.Kind, hint, format string, args ...any) *notebooks.Error {
@@ -187,7 +191,7 @@ func (b *binder) exclude(rows [][]params.Given, bound [][]notebooks.Bound, exclu
 		}
 		if !matched {
 			return nil, nil, bad(notebooks.KindParameter, "leave it out, or correct it",
-				"--exclude %s: no run has these values", words(values))
+				"--exclude %s: no run has these values", words(values, ","))
 		}
 	}
 	var keptRows [][]params.Given
@@ -213,7 +217,7 @@ func has(row, wanted []notebooks.Bound, names map[string]string) bool {
 }
 
 // words are values as they were given, on one line.
-func words(row []params.Given) string {
+func words(row []params.Given, between string) string {
 	var out []string
 	for _, g := range row {
 		text := g.Text
@@ -222,5 +226,22 @@ func words(row []params.Given) string {
 		}
 		out = append(out, g.Name+"="+text)
 	}
-	return strings.Join(out, ",")
+	return strings.Join(out, between)
+}
+
+// Table is the table of a sweep, with the scraps of its runs. A run whose record is not kept has none.
+func Table(s *runs.Sweep, store runs.Store) *sheet.SweepTable {
+	return sheet.Sweep(s, func(id runs.RunID) *documents.Recorded {
+		run, _, err := store.Record(id).Load()
+		if err != nil {
+			return nil
+		}
+		return documents.RunScraps(run.Started.Notebook, run)
+	})
+}
+
+// Page is the page of a sweep: its table, and plots of its numeric scraps over the parameters that differ. It is one
+// file that loads nothing.
+func Page(s *runs.Sweep, store runs.Store) ([]byte, error) {
+	return html.Sweep(s, Table(s, store))
 }

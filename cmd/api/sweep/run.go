@@ -35,12 +35,12 @@ type runner struct {
 // engine.Interrupt as cause, the sweep ends with that signal.
 func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	r := &runner{Sweep: s, id: s.started.SweepID, left: len(s.rows)}
-	store := s.engine.Store(s.request.Repository)
+	store := s.Engine.Store(s.request.Repository)
 	var err error
 	if s.resumed != "" {
-		r.recorder, _, err = runs.ResumeSweep(s.resumed, s.engine.Version, s.engine.Now)
+		r.recorder, _, err = runs.ResumeSweep(s.resumed, s.Engine.Version, s.Engine.Now)
 	} else {
-		r.recorder, err = store.CreateSweep(s.started, s.request.Source, s.engine.Now)
+		r.recorder, err = store.CreateSweep(s.started, s.request.Source, s.Engine.Now)
 	}
 	if err != nil {
 		return nil, err
@@ -56,10 +56,10 @@ func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r.stop = stop
-	engines := []*engine.Engine{s.engine}
+	engines := []*engine.Engine{s.Engine}
 	for len(engines) < s.jobs() && err == nil {
 		var eng *engine.Engine
-		if eng, err = s.work.Engine(); err == nil {
+		if eng, err = s.Work.Engine(); err == nil {
 			engines = append(engines, eng)
 		}
 	}
@@ -93,8 +93,8 @@ func (s *Sweep) jobs() int {
 		return 1
 	}
 	most := min(runtime.GOMAXPROCS(0), max(len(s.rows), 1))
-	if s.work.Jobs > 0 {
-		return min(s.work.Jobs, most)
+	if s.Work.Jobs > 0 {
+		return min(s.Work.Jobs, most)
 	}
 	return most
 }
@@ -174,7 +174,7 @@ func (r *runner) loop(ctx context.Context, eng *planner) {
 func (r *runner) take(ctx context.Context) *row {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	most := r.work.MaxFailures
+	most := r.Work.MaxFailures
 	if ctx.Err() != nil || r.err != nil || r.next == len(r.rows) || most > 0 && r.failed >= most {
 		return nil
 	}
@@ -194,12 +194,12 @@ func (r *runner) ended(row *row, ended *runs.SweepRunEndedData) {
 	defer r.mu.Unlock()
 	r.left--
 	if !ended.Status.Passed() {
-		if r.failed++; r.work.FailFast {
+		if r.failed++; r.Work.FailFast {
 			r.stop(engine.Interrupt{Signal: int(syscall.SIGTERM)})
 		}
 	}
-	if r.work.Ended != nil {
-		r.work.Ended(row.number, *ended, r.left)
+	if r.Work.Ended != nil {
+		r.Work.Ended(row.number, *ended, r.left)
 	}
 }
 
@@ -246,9 +246,9 @@ func (r *runner) goOn(eng *engine.Engine, row *row) (*runs.SweepRunEndedData, en
 	if err != nil {
 		return nil, req, nil
 	}
-	if was.Status() != runs.Interrupted {
-		ended := &runs.SweepRunEndedData{Row: row.number, Run: row.run}
-		return ended, req, ended.Set(record, was)
+	state := runs.SweepState{Ended: &runs.SweepRunEndedData{Row: row.number, Run: row.run}}
+	if err := state.Ended.Set(record, was); err != nil || !state.Missing() {
+		return state.Ended, req, err
 	}
 	if cut, err := eng.Interrupted(record.Path()); err == nil {
 		if again, err := cut.Request(r.secrets); err == nil {
@@ -271,15 +271,15 @@ func (r *runner) do(ctx context.Context, eng *planner, req engine.Request, ended
 		return nil
 	}
 	sinks := engine.Sinks{Views: api.Views()}
-	if r.work.Sinks != nil {
-		sinks = r.work.Sinks(req.Output)
+	if r.Work.Sinks != nil {
+		sinks = r.Work.Sinks(req.Output)
 	}
 	result, err := eng.Run(ctx, plan, sinks)
 	if err != nil {
 		return err
 	}
 	record := runs.At(result.Dir)
-	if r.work.Sinks == nil && req.Output != "" {
+	if r.Work.Sinks == nil && req.Output != "" {
 		text, err := record.ReadFile(result.Run.OutputFile())
 		if err == nil {
 			err = runs.WriteFile(req.Output, text)
@@ -288,8 +288,8 @@ func (r *runner) do(ctx context.Context, eng *planner, req engine.Request, ended
 			return err
 		}
 	}
-	if r.work.Sealed != nil {
-		if err := r.work.Sealed(result.Dir); err != nil {
+	if r.Work.Sealed != nil {
+		if err := r.Work.Sealed(result.Dir); err != nil {
 			return err
 		}
 	}

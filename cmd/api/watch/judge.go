@@ -25,6 +25,7 @@ type judged struct {
 	unknown  string             // why it is not known what the run read
 	head     worktree.OID
 	dirty    map[string]bool // what may differ from head
+	gone     map[string]bool // of a run that did not pass: what head has, and was not there at its end
 	// always are the reasons that were there when the run ended, with nothing saved: what they name is compared by its
 	// path alone.
 	always map[fresh.Reason]bool
@@ -51,7 +52,25 @@ func newJudged(ctx context.Context, src *worktree.Source, result *engine.Result,
 	for _, r := range reasons {
 		j.always[r] = true
 	}
+	if !run.Status().Passed() {
+		j.gone = map[string]bool{}
+		for p := range j.dirty {
+			if _, err := os.Lstat(filepath.Join(src.Root(), filepath.FromSlash(p))); err != nil {
+				j.gone[p] = true
+			}
+		}
+	}
 	return j, err
+}
+
+// came reports whether a path that was saved was not there when the run failed, which may have looked for it: that is not
+// seen.
+func (j *judged) came(l *loop, name string) bool {
+	if j.gone == nil || path.IsAbs(name) || strings.HasPrefix(name, gitPrefix) || !l.saves.visible.Has(name, false) {
+		return false
+	}
+	_, err := os.Lstat(l.absolute(name))
+	return err == nil && (j.gone[name] || !j.knows(l.Source, name))
 }
 
 // reasons compares the inputs with the checkout as it is now.
@@ -74,7 +93,7 @@ func (j *judged) reasons(ctx context.Context, src *worktree.Source) ([]fresh.Rea
 	for p := range j.dirty {
 		list = append(list, p)
 	}
-	files, err := src.FilesOnDisk(list)
+	files, err := src.FilesOnDisk(head, list)
 	if err != nil {
 		return nil, err
 	}

@@ -284,6 +284,7 @@ func (l *loop) begin(ctx context.Context, names []string, all bool) (b Beginning
 	if err != nil { // it is gone, and may come back
 		return b, false, nil
 	}
+	came := slices.ContainsFunc(names, func(name string) bool { return l.last.came(l, name) })
 	reasons, err := l.last.changed(ctx, l.Source, names)
 	var sinceWhole []fresh.Reason
 	if err == nil && l.whole != l.last {
@@ -298,14 +299,14 @@ func (l *loop) begin(ctx context.Context, names []string, all bool) (b Beginning
 		})
 		b.Whole = "what it reads is not known: " + l.last.unknown
 		return b, due, nil
-	case len(reasons) == 0 && !edited: // a run that was ended, for something that is as it was
+	case len(reasons) == 0 && !edited && !came: // a run that was ended, for something that is as it was
 		return b, all, nil
 	}
 	from := l.last
 	at, words := from.first(reasons)
 	// The record of a fork has the journals of all runs before it: rather one of the last whole run, if that carries as
 	// much.
-	if w := l.whole; w != from && words == "" && w.unknown == "" && w.result.Run.Status().Passed() &&
+	if w := l.whole; w != from && !came && words == "" && w.unknown == "" && w.result.Run.Status().Passed() &&
 		string(w.source) == string(text) {
 		if i, elsewhere := w.first(sinceWhole); elsewhere == "" && i >= at {
 			from, at = w, i

@@ -78,12 +78,7 @@ func (a answer) words() string {
 		words += " " + text
 	}
 	if a.text != "" && a.text != http.StatusText(a.status) {
-		const most = 200
-		text := strings.Join(strings.Fields(a.text), " ")
-		if runes := []rune(text); len(runes) > most {
-			text = string(runes[:most]) + "…"
-		}
-		words += ": " + text
+		words += ": " + notebooks.Cut(strings.Join(strings.Fields(a.text), " "), 200)
 	}
 	return words
 }

@@ -14,12 +14,13 @@ import (
 
 // Client is a connection to one kernel. Only one goroutine may use it at a time.
 type Client struct {
-	session string
-	sign    signer
-	shell   *socket
-	control *socket
-	stdin   *socket
-	iopub   *socket
+	session  string
+	sign     signer
+	shell    *socket
+	control  *socket
+	stdin    *socket
+	iopub    *socket
+	channels *channels // that the four stand for, of a kernel that a server runs; else nil
 
 	mu      sync.Mutex
 	now     *exchange // the request that is under way
@@ -89,9 +90,7 @@ var ErrLost = errors.New("the connection to the kernel was lost")
 // Connect connects to a kernel that was started with the connection file of c, and returns when it
 // answers and when what it prints is received. ctx bounds the whole.
 func Connect(ctx context.Context, c Connection) (*Client, error) {
-	k := &Client{session: newID(), sign: signer{[]byte(c.Key)}, closed: make(chan struct{}),
-		heard: make(chan struct{}), lost: make(chan struct{})}
-	k.room.L = &k.mu
+	k := newClient(c.Key)
 	news, stop := c.made()
 	defer stop()
 	for _, s := range []struct {
@@ -119,6 +118,13 @@ func Connect(ctx context.Context, c Connection) (*Client, error) {
 		return nil, err
 	}
 	return k, nil
+}
+
+func newClient(key string) *Client {
+	k := &Client{session: newID(), sign: signer{[]byte(key)}, closed: make(chan struct{}), heard: make(chan struct{}),
+		lost: make(chan struct{})}
+	k.room.L = &k.mu
+	return k
 }
 
 func (k *Client) read(s *socket) {
@@ -253,8 +259,11 @@ func (k *Client) Finish(patience time.Duration) {
 func (k *Client) Close() {
 	k.once.Do(func() {
 		close(k.closed)
+		if k.channels != nil {
+			k.channels.conn.CloseNow()
+		}
 		for _, s := range []*socket{k.shell, k.control, k.stdin, k.iopub} {
-			if s != nil {
+			if s != nil && k.channels == nil {
 				s.close()
 			}
 		}
@@ -270,11 +279,15 @@ func (k *Client) request(s *socket, kind string, content any) error {
 }
 
 func (k *Client) send(s *socket, h Header, content any) error {
-	frames, err := k.sign.encode(h, content)
-	if err != nil {
-		return err
+	send := func() error { return k.channels.send(s, h, content) }
+	if k.channels == nil {
+		frames, err := k.sign.encode(h, content)
+		if err != nil {
+			return err
+		}
+		send = func() error { return s.send(frames...) }
 	}
-	if err := s.send(frames...); err != nil {
+	if err := send(); err != nil {
 		k.lose(err)
 		return k.lostErr
 	}

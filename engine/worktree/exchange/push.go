@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -134,62 +135,35 @@ func (r *Remote) writeTree(record *runs.Record) (plumbing.Hash, error) {
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	top := &folder{}
-	for _, name := range names {
-		blob, err := r.writeBlob(record, name)
-		if err != nil {
-			return plumbing.ZeroHash, fmt.Errorf("%s: %w", record.File(name), err)
-		}
-		top.add(strings.Split(name, "/"), blob)
-	}
-	return r.writeFolder(top)
+	slices.Sort(names)
+	return r.writeFolder(record, "", names)
 }
 
-// folder is a tree in the making.
-type folder struct {
-	files   map[string]plumbing.Hash
-	folders map[string]*folder
-}
-
-func (f *folder) add(parts []string, blob plumbing.Hash) {
-	if len(parts) == 1 {
-		if f.files == nil {
-			f.files = map[string]plumbing.Hash{}
-		}
-		f.files[parts[0]] = blob
-		return
-	}
-	if f.folders == nil {
-		f.folders = map[string]*folder{}
-	}
-	if f.folders[parts[0]] == nil {
-		f.folders[parts[0]] = &folder{}
-	}
-	f.folders[parts[0]].add(parts[1:], blob)
-}
-
-func (r *Remote) writeFolder(f *folder) (plumbing.Hash, error) {
+// writeFolder writes the tree of one folder of a record, which is "" or ends with a slash. names are the files below
+// it, sorted.
+func (r *Remote) writeFolder(record *runs.Record, dir string, names []string) (plumbing.Hash, error) {
 	var tree object.Tree
-	for name, blob := range f.files {
-		tree.Entries = append(tree.Entries, object.TreeEntry{Name: name, Mode: filemode.Regular, Hash: blob})
-	}
-	for name, below := range f.folders {
-		hash, err := r.writeFolder(below)
-		if err != nil {
-			return hash, err
+	for n := 1; len(names) > 0; names, n = names[n:], 1 {
+		name, _, deeper := strings.Cut(strings.TrimPrefix(names[0], dir), "/")
+		entry := object.TreeEntry{Name: name, Mode: filemode.Regular}
+		var err error
+		if deeper {
+			below := dir + name + "/"
+			for n < len(names) && strings.HasPrefix(names[n], below) {
+				n++
+			}
+			entry.Mode = filemode.Dir
+			entry.Hash, err = r.writeFolder(record, below, names[:n])
+		} else if entry.Hash, err = r.writeBlob(record, names[0]); err != nil {
+			err = fmt.Errorf("%s: %w", record.File(names[0]), err)
 		}
-		tree.Entries = append(tree.Entries, object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: hash})
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		tree.Entries = append(tree.Entries, entry)
 	}
-	slices.SortFunc(tree.Entries, func(a, b object.TreeEntry) int { return strings.Compare(sortName(a), sortName(b)) })
+	sort.Sort(object.TreeEntrySorter(tree.Entries))
 	return r.write(tree.Encode)
-}
-
-// sortName is what Git sorts the entries of a tree by.
-func sortName(e object.TreeEntry) string {
-	if e.Mode == filemode.Dir {
-		return e.Name + "/"
-	}
-	return e.Name
 }
 
 func (r *Remote) writeBlob(record *runs.Record, name string) (hash plumbing.Hash, err error) {

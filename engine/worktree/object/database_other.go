@@ -6,7 +6,7 @@ package object
 type Database struct{}
 
 // OpenDatabase finds nothing.
-func OpenDatabase(string, *Format) *Database { return &Database{} }
+func OpenDatabase(*Format, ...string) *Database { return &Database{} }
 
 // Reader reads nothing.
 type Reader struct{}

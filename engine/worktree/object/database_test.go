@@ -71,8 +71,12 @@ func TestDatabase(t *testing.T) {
 				g.Git("clone", "-q", "--shared", ".", dir)
 			}
 			objects := filepath.Join(dir, ".git", "objects")
+			dirs := []string{objects}
+			if c.sharing {
+				dirs = append(dirs, filepath.Join(g.Dir, ".git", "objects"))
+			}
 			want := map[object.Digest][2]string{}
-			read := object.OpenDatabase(objects, c.format).NewReader()
+			read := object.OpenDatabase(c.format, dirs...).NewReader()
 			depth := 0
 			all, err := gittest.TryGit(dir, nil, nil, "cat-file", "--batch-all-objects",
 				"--batch=%(objectname) %(objecttype) %(deltabase) %(objectsize)")
@@ -123,7 +127,7 @@ func TestDatabase(t *testing.T) {
 				}
 				gittest.Must(t, os.Remove(file))
 				gittest.Must(t, os.WriteFile(file, bad, 0o600))
-				read := object.OpenDatabase(objects, c.format).NewReader()
+				read := object.OpenDatabase(c.format, dirs...).NewReader()
 				for d, o := range want {
 					data, ok := read.Get(o[0], d)
 					if ok && strings.HasSuffix(file, ".pack") && string(data) != o[1] {

@@ -37,48 +37,33 @@ type mappedPack struct {
 // headSize is that of a pack index's head: its magic number, its version and the numbers of objects by first byte.
 const headSize = 8 + 4*256
 
-// OpenDatabase opens a folder of objects and its alternates.
-func OpenDatabase(objects string, f *Format) *Database {
-	p := &Database{format: f}
-	p.add(objects, 0)
-	list := p.list
+// OpenDatabase opens folders of objects: a repository's own and its alternates.
+func OpenDatabase(f *Format, dirs ...string) *Database {
+	p := &Database{format: f, loose: dirs}
+	for _, objects := range dirs {
+		names, _ := filepath.Glob(filepath.Join(objects, "pack", "*.idx"))
+		for _, name := range names {
+			m := mappedPack{index: mapped(name)}
+			if len(m.index) > headSize && bytes.HasPrefix(m.index, []byte("\xfftOc\x00\x00\x00\x02")) {
+				m.count = int(binary.BigEndian.Uint32(m.index[headSize-4:]))
+			}
+			if m.count > 0 && len(m.index) >= headSize+m.count*(p.format.Size+8)+2*p.format.Size {
+				m.data = mapped(strings.TrimSuffix(name, ".idx") + ".pack")
+			}
+			if len(m.data) <= 12+p.format.Size {
+				m.unmap()
+				continue
+			}
+			m.data = m.data[:len(m.data)-p.format.Size]
+			p.list = append(p.list, m)
+		}
+	}
 	runtime.AddCleanup(p, func(list []mappedPack) {
 		for _, m := range list {
 			m.unmap()
 		}
-	}, list)
+	}, p.list)
 	return p
-}
-
-func (p *Database) add(objects string, depth int) {
-	p.loose = append(p.loose, objects)
-	names, _ := filepath.Glob(filepath.Join(objects, "pack", "*.idx"))
-	for _, name := range names {
-		m := mappedPack{index: mapped(name)}
-		if len(m.index) > headSize && bytes.HasPrefix(m.index, []byte("\xfftOc\x00\x00\x00\x02")) {
-			m.count = int(binary.BigEndian.Uint32(m.index[headSize-4:]))
-		}
-		if m.count > 0 && len(m.index) >= headSize+m.count*(p.format.Size+8)+2*p.format.Size {
-			m.data = mapped(strings.TrimSuffix(name, ".idx") + ".pack")
-		}
-		if len(m.data) <= 12+p.format.Size {
-			m.unmap()
-			continue
-		}
-		m.data = m.data[:len(m.data)-p.format.Size]
-		p.list = append(p.list, m)
-	}
-	alternates, err := os.ReadFile(filepath.Join(objects, "info", "alternates"))
-	for line := range strings.Lines(string(alternates)) {
-		line = strings.TrimSuffix(line, "\n")
-		if err != nil || depth > 5 || line == "" || line[0] == '#' || line[0] == '"' {
-			continue
-		}
-		if !filepath.IsAbs(line) {
-			line = filepath.Join(objects, line)
-		}
-		p.add(line, depth+1)
-	}
 }
 
 // mapped maps a file; nil where that fails.

@@ -41,19 +41,13 @@ func (t *Table) clean(f *disk.Folder, was, now *snapshot.Node, path string) erro
 	for _, d := range was.Dirs {
 		sub, err := f.SubInside(d.Name)
 		if err == nil {
-			var st disk.Stat
-			if st, err = sub.Stat(); err == nil && (st.Inode != d.Stat.Inode || st.Mode != d.Stat.Mode) {
-				err = errors.New("another folder")
-			}
-			if err == nil {
-				var below *snapshot.Node
-				if now != nil {
-					if i, ok := snapshot.FindDir(now.Dirs, d.Name); ok {
-						below = now.Dirs[i]
-					}
+			var below *snapshot.Node
+			if now != nil {
+				if i, ok := snapshot.FindDir(now.Dirs, d.Name); ok {
+					below = now.Dirs[i]
 				}
-				err = t.clean(sub, d, below, path+d.Name+"/")
 			}
+			err = t.clean(sub, d, below, path+d.Name+"/")
 			sub.Close()
 		}
 		if err != nil { // whatever it is, it is no part of the tree any more

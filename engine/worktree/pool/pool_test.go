@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -80,6 +81,10 @@ func TestTake(t *testing.T) {
 			}
 			return err
 		}},
+		"its name says an earlier second": {edit: func(x *Table) { x.Second += 7200 }, then: func(slot string) error {
+			_, rest, _ := strings.Cut(filepath.Base(slot), "-")
+			return os.Rename(slot, filepath.Join(filepath.Dir(slot), "1-"+rest))
+		}},
 		"the table is cut":     {then: func(slot string) error { return os.Truncate(filepath.Join(slot, tableFile), 40) }},
 		"the table is missing": {then: func(slot string) error { return os.Remove(filepath.Join(slot, tableFile)) }},
 		"something beside it":  {then: func(slot string) error { return os.WriteFile(filepath.Join(slot, "x"), nil, 0o600) }},
@@ -116,6 +121,26 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// TestNew: a file whose owner, device or mode is not that of a file made now is not used again.
+func TestNew(t *testing.T) {
+	p := newPool(t)
+	made(t, p, "run", nil)
+	tree := p.Take("repo", "tree", "base", filepath.Join(filepath.Dir(p.Dir), "taken"))
+	was := tree.Root.Files[0].Stat
+	if !tree.New(was, false) || tree.New(was, true) {
+		t.Error("it is as a new file that is no program")
+	}
+	for name, change := range map[string]func(*disk.Stat){
+		"owner": func(s *disk.Stat) { s.Uid++ }, "group": func(s *disk.Stat) { s.Gid++ },
+		"device": func(s *disk.Stat) { s.Dev++ }, "mode": func(s *disk.Stat) { s.Mode ^= 0o004 },
+	} {
+		other := was
+		if change(&other); tree.New(other, false) {
+			t.Errorf("with another %s, it is as a new file", name)
+		}
+	}
+}
+
 // TestSecond: a tree is not used again in the second in which its files were written.
 func TestSecond(t *testing.T) {
 	p := newPool(t)
@@ -124,6 +149,9 @@ func TestSecond(t *testing.T) {
 	p.Now = func() time.Time { return time.Now().Add(-time.Minute) }
 	if p.Take("repo", "tree", "base", to) != nil {
 		t.Error("taken")
+	}
+	if list, err := p.List(); len(list) != 1 || list[0].Old || err != nil {
+		t.Errorf("a later run cannot take it: %v, %v", list, err)
 	}
 }
 
@@ -159,6 +187,15 @@ func TestBounds(t *testing.T) {
 	must(t, os.Mkdir(dir, 0o777))
 	if err := p.Put("repo", "base", "e", dir, &Table{Root: &snapshot.Node{}}, object.SHA1); err == nil {
 		t.Error("there is no bound for a repository")
+	}
+	for i := range maxAll - maxTrees { // of other repositories, with a name too short for a tree
+		must(t, os.MkdirAll(filepath.Join(p.Dir, strconv.Itoa(i), "1-1"), 0o777))
+	}
+	if err := p.Put("other", "base", "e", dir, &Table{Root: &snapshot.Node{}}, object.SHA1); err == nil {
+		t.Error("there is no bound for all repositories")
+	}
+	for i := range maxAll - maxTrees {
+		must(t, os.RemoveAll(filepath.Join(p.Dir, strconv.Itoa(i))))
 	}
 	huge := &Table{Root: &snapshot.Node{Files: []snapshot.Entry{{Name: "f", Stat: disk.Stat{Size: maxBytes}}}}}
 	if err := p.Put("other", "base", "e", dir, huge, object.SHA1); err == nil {

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"markmill/engine/worktree/disk"
-	"markmill/engine/worktree/object"
-	"markmill/engine/worktree/patch"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/patch"
 )
 
 // PathChange is a file that differs between two sides.
@@ -79,63 +80,63 @@ const maxHashed = 1 << 30
 // Entry is the blob and the mode of a path, as a record of a run has them ("100644", "120000" of a link). ok is false
 // if it is neither a file nor a link.
 func (f *Files) Entry(name string) (blob object.OID, mode string, ok bool, err error) {
-	if _, known := f.dirty[name]; known {
-		return f.entryOnDisk(name)
-	}
-	e, err := f.at(name)
+	e, err := f.entry(name)
 	if err != nil || e.Mode == 0 || e.Mode == disk.ModeDir {
 		return "", "", false, err
 	}
-	if isFile(e.Mode) && e.Mode != scriptMode { // old versions of Git wrote other modes
-		e.Mode = fileMode
-	}
-	return f.src.Format.OID(e.OID), fmt.Sprintf("%06o", e.Mode), true, nil
+	return f.src.Format.OID(e.OID), modeText(e.Mode), true, nil
 }
 
-// entryOnDisk is the entry of a path of the checkout. A file is read once.
-func (f *Files) entryOnDisk(name string) (object.OID, string, bool, error) {
+func (f *Files) entry(name string) (object.TreeEntry, error) {
+	if _, known := f.dirty[name]; known {
+		return f.entryOnDisk(name)
+	}
+	return f.at(name)
+}
+
+// modeText is a mode as records have it. Old versions of Git wrote other ones.
+func modeText(mode uint32) string {
+	if isFile(mode) && mode != scriptMode {
+		mode = fileMode
+	}
+	return fmt.Sprintf("%06o", mode)
+}
+
+// entryOnDisk is the entry of a path of the checkout; the zero entry is neither a file nor a link. A file is read once.
+func (f *Files) entryOnDisk(name string) (object.TreeEntry, error) {
 	if e, known := f.hashed[name]; known {
-		return e.id, e.mode, e.id != "", nil
+		return e, nil
 	}
-	id, mode, there, err := f.hashOnDisk(name)
-	if err == nil {
-		f.hashed[name] = diskEntry{id, mode}
+	mode, data, err := f.contentOnDisk(name)
+	if err != nil {
+		return object.TreeEntry{}, err
 	}
-	return id, mode, there, err
+	e := object.TreeEntry{Mode: mode, Name: path.Base(name)}
+	if mode != 0 {
+		e.OID = f.src.Format.Sum("blob", data)
+	}
+	f.hashed[name] = e
+	return e, nil
 }
 
-// diskEntry is a file or link of the checkout; the zero value is neither.
-type diskEntry struct {
-	id   object.OID
-	mode string
-}
-
-func (f *Files) hashOnDisk(name string) (object.OID, string, bool, error) {
+func (f *Files) contentOnDisk(name string) (mode uint32, data []byte, err error) {
 	local := filepath.FromSlash(name)
 	info, err := f.disk.Lstat(local)
-	if disk.Gone(err) {
-		return "", "", false, nil
-	}
-	if err != nil {
-		return "", "", false, err
-	}
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		data, err := f.readDisk(name, maxHashed)
-		if err != nil {
-			return "", "", false, err
-		}
-		git := uint32(fileMode)
-		if mode&0o100 != 0 {
-			git = scriptMode
-		}
-		return f.src.Format.OID(f.src.Format.Sum("blob", data)), fmt.Sprintf("%06o", git), true, nil
-	case mode&fs.ModeSymlink != 0:
+	switch {
+	case disk.Gone(err):
+		return 0, nil, nil
+	case err != nil:
+		return 0, nil, err
+	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := f.disk.Readlink(local)
-		if err != nil {
-			return "", "", false, err
-		}
-		return f.src.Format.OID(f.src.Format.Sum("blob", []byte(target))), "120000", true, nil
+		return disk.ModeLink, []byte(target), err
+	case !info.Mode().IsRegular():
+		return 0, nil, nil
 	}
-	return "", "", false, nil
+	mode = fileMode
+	if info.Mode()&0o100 != 0 {
+		mode = scriptMode
+	}
+	data, err = f.readDisk(name, maxHashed)
+	return mode, data, err
 }

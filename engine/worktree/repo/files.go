@@ -23,7 +23,7 @@ type Files struct {
 	dirty map[string]bool
 	disk  *os.Root // nil of a commit
 	// Of the checkout: what was read of the files on disk.
-	hashed map[string]diskEntry
+	hashed map[string]object.TreeEntry
 	read   func(kind string, d object.Digest) ([]byte, error)
 }
 
@@ -211,23 +211,55 @@ func (s *Repo) blob(name string, id object.Digest, most int64) ([]byte, error) {
 	return data, err
 }
 
-// FilesOnDisk are the files of the checkout; dirty lists the paths that differ from HEAD. Close releases it.
-func (s *Repo) FilesOnDisk(dirty []string) (*Files, error) {
-	head, err := s.Resolve("HEAD")
-	if err != nil {
-		return nil, err
-	}
-	f, err := s.CommitFiles(head)
+// FilesOnDisk are the files of a commit, of which those at the paths of dirty are as they are on disk. Close releases it.
+func (s *Repo) FilesOnDisk(commit object.OID, dirty []string) (*Files, error) {
+	f, err := s.CommitFiles(commit)
 	if err != nil {
 		return nil, err
 	}
 	if f.disk, err = os.OpenRoot(s.root); err != nil {
 		return nil, err
 	}
-	f.dirty, f.hashed = map[string]bool{}, map[string]diskEntry{}
+	f.dirty, f.hashed = map[string]bool{}, map[string]object.TreeEntry{}
 	for _, p := range dirty {
 		info, err := f.disk.Lstat(filepath.FromSlash(p))
 		f.dirty[p] = err == nil && info.Mode().IsRegular()
 	}
 	return f, nil
+}
+
+// Modes of the entries that File reads.
+const (
+	fileMode   = disk.ModeFile | 0o644
+	scriptMode = disk.ModeFile | 0o755
+)
+
+// File reads a file of a commit. The path is slash-separated. A missing file is fs.ErrNotExist; a symbolic link, a
+// folder or a submodule in its place is another error.
+func (s *Repo) File(commit object.OID, path string) ([]byte, error) {
+	files, err := s.CommitFiles(commit)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := files.at(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case entry.Mode == 0:
+		return nil, fmt.Errorf("%s in commit %s: %w", path, commit, fs.ErrNotExist)
+	case entry.Mode == disk.ModeDir:
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: path,
+			Msg:  fmt.Sprintf("is a folder in commit %s, and a file is expected", commit),
+			Hint: "name a file in it, as REV:" + path + "/task.md"}
+	case entry.Mode != fileMode && entry.Mode != scriptMode:
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: path,
+			Msg: fmt.Sprintf("is no regular file in commit %s", commit), Hint: "commit it as one"}
+	}
+	return s.Read("blob", entry.OID)
+}
+
+// Email is the user's address in Git's configuration, or "".
+func (s *Repo) Email() string {
+	email, _ := s.Config.Get("user", "", "email")
+	return email
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"time"
 
 	"github.com/go-git/go-billy/v6"
@@ -94,7 +93,7 @@ func (s *Repo) readOnce(kind string, d object.Digest) ([]byte, error) {
 // database opens the objects that are there now. mu is held.
 func (s *Repo) database() *object.Database {
 	if s.db == nil {
-		s.db = object.OpenDatabase(filepath.Join(s.common, "objects"), s.Format)
+		s.db = object.OpenDatabase(s.Format, s.ObjectDirs()...)
 	}
 	return s.db
 }

@@ -57,34 +57,13 @@ func (s *Repo) nearest(rev string) string {
 	for _, r := range refs {
 		for _, prefix := range []string{"refs/heads/", "refs/tags/", "refs/remotes/"} {
 			if name, ok := strings.CutPrefix(r.Name, prefix); ok {
-				if d := distance(rev, name); d < cost {
+				if d := notebooks.EditDistance([]rune(rev), []rune(name)); d < cost {
 					best, cost = name, d
 				}
 			}
 		}
 	}
 	return best
-}
-
-// distance is the Levenshtein distance.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // ObjectDirs are the source's object folder and its alternates, all of them, absolute: Git ignores

@@ -1,7 +1,6 @@
 package repo
 
 import (
-	"fmt"
 	"maps"
 	"path"
 	"strconv"
@@ -44,7 +43,7 @@ func (f *Files) view(edits map[string]object.TreeEntry, except []string) *View {
 	return v
 }
 
-// lead notes the folders above a path that has an edit.
+// lead records the folders above a path that has an edit.
 func (v *View) lead(p string) {
 	for p = strings.TrimSuffix(p, "/"); p != "."; p = path.Dir(p) {
 		dir := path.Dir(p)
@@ -104,10 +103,7 @@ func (v *View) Entry(name string) (blob, mode string, err error) {
 		if e.Name != path.Base(name) || e.Mode == disk.ModeDir {
 			continue
 		}
-		if isFile(e.Mode) && e.Mode != scriptMode {
-			e.Mode = fileMode
-		}
-		return string(v.files.src.Format.OID(e.OID)), fmt.Sprintf("%06o", e.Mode), nil
+		return string(v.files.src.Format.OID(e.OID)), modeText(e.Mode), nil
 	}
 	return "", "", nil
 }
@@ -130,8 +126,11 @@ func (v *View) Ignored(name string) (blob string, ok bool, err error) {
 	if v.files.disk == nil {
 		return "", false, nil
 	}
-	id, _, _, err := v.files.entryOnDisk(quote.Raw(name))
-	return string(id), true, err
+	e, err := v.files.entryOnDisk(quote.Raw(name))
+	if err != nil || e.Mode == 0 {
+		return "", true, err
+	}
+	return string(v.files.src.Format.OID(e.OID)), true, nil
 }
 
 // Paths calls visit for each file and link, in the order of a tree.
@@ -207,13 +206,7 @@ func (v *View) edited(name string, was []object.TreeEntry) (object.TreeEntry, er
 		return e, nil
 	}
 	if _, ok := v.files.dirty[name]; ok {
-		id, text, there, err := v.files.entryOnDisk(name)
-		if err != nil || !there {
-			return object.TreeEntry{}, err
-		}
-		mode, err := strconv.ParseUint(text, 8, 32)
-		d, _ := v.files.src.Format.Parse(id)
-		return object.TreeEntry{Mode: uint32(mode), Name: path.Base(name), OID: d}, err
+		return v.files.entryOnDisk(name)
 	}
 	for _, e := range was {
 		if e.Name == path.Base(name) && e.Mode != disk.ModeDir {

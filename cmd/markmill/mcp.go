@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"markmill/engine/worktree"
+)
+
+// mcpProgram is the server, which lies beside markmill. docs/performance.md says why it is a program of its own.
+const mcpProgram = "markmill-mcp"
+
+func (a *app) mcpCommand() *cobra.Command {
+	var repo string
+	c := &cobra.Command{
+		Use: "mcp", Short: "Offer notebooks and runs to a coding agent (Model Context Protocol)", Args: args(0, 0),
+		Long: `Serves one client over standard input and output, by the Model Context Protocol: tools that inspect, check,
+run, show, compare and verify notebooks and runs, make notebooks and edit their steps. A client can name files below the
+repository only. No tool approves, accepts, signs, applies a change, or changes policy. docs/mcp.md has the tools,
+and the lines that configure agents. The program markmill-mcp, which must lie beside markmill, is the server.
+
+Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repository is not there.`,
+		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo /src/project",
+		RunE: func(*cobra.Command, []string) error {
+			root, err := filepath.Abs(repo)
+			if err != nil {
+				return err
+			}
+			if src, err := worktree.Open(root); err == nil {
+				root = src.Root()
+			} else if !errors.Is(err, worktree.ErrNoRepository) {
+				return troubled(err)
+			} else if info, err := os.Stat(root); err != nil || !info.IsDir() {
+				return usagef("--repo %s is no folder", repo)
+			}
+			self, err := os.Executable()
+			if err == nil {
+				self, err = filepath.EvalSymlinks(self)
+			}
+			if err != nil {
+				return err
+			}
+			server := filepath.Join(filepath.Dir(self), mcpProgram)
+			if runtime.GOOS == "windows" {
+				server += ".exe"
+			}
+			if _, err := os.Stat(server); err != nil {
+				return usagef("the server is the program %s, which is not there; it comes with each package of Markmill, and in "+
+					"its source go build -o %s ./cmd/%s makes it", server, filepath.Dir(self), mcpProgram)
+			}
+			return become(server, mcpProgram, "-program="+self, "-is="+version().Version, "-root="+root)
+		},
+	}
+	c.Flags().StringVar(&repo, "repo", ".", "`FOLDER` of the Git repository that is served, or one outside any")
+	return c
+}

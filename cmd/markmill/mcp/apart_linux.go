@@ -1,0 +1,12 @@
+package mcp
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// apart puts the program into a process group of its own, so that a signal to the group of the server interrupts a run
+// once and not twice, which would end it at once. Where the server is killed, the kernel interrupts the program.
+func apart(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+}

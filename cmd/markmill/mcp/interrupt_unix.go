@@ -1,0 +1,8 @@
+//go:build unix
+
+package mcp
+
+import "os"
+
+// interrupt asks a program to end, as Ctrl-C does.
+func interrupt(p *os.Process) error { return p.Signal(os.Interrupt) }

@@ -1,0 +1,33 @@
+package mcp
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Main is the program markmill-mcp; it returns the exit code.
+func Main(args []string) int {
+	var o Options
+	f := flag.NewFlagSet("markmill-mcp", flag.ContinueOnError)
+	f.StringVar(&o.Program, "program", "", "path of markmill")
+	f.StringVar(&o.Version, "is", "", "version that the client is told")
+	f.StringVar(&o.Root, "root", ".", "folder outside of which a client can name nothing")
+	if err := f.Parse(args); err != nil {
+		return 2
+	}
+	if o.Program == "" || f.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "markmill-mcp: markmill mcp starts this program; run that")
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := Serve(ctx, os.Stdin, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "markmill-mcp:", err)
+		return 1
+	}
+	return 0
+}

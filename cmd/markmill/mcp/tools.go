@@ -1,0 +1,326 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"markmill/notebooks/codec"
+)
+
+// tool is one line of the table.
+type tool struct {
+	name string
+	add  func(*server, *mcp.Server) error
+}
+
+// hints are what a client may show or ask its user for.
+type hints struct{ reads, writes, runs bool }
+
+var (
+	reads  = hints{reads: true}
+	writes = hints{writes: true}
+	starts = hints{runs: true}
+)
+
+// define makes a tool. In has its arguments, from which the library makes the schema that it holds calls to; document
+// names the schema of what it gives.
+func define[In any](name string, h hints, document, about string,
+	do func(*server, context.Context, *mcp.CallToolRequest, In) (answer, error)) tool {
+	return tool{name, func(s *server, to *mcp.Server) error {
+		takes, err := argumentsOf[In]()
+		if err != nil {
+			return err
+		}
+		schema, err := schemaOf(document)
+		if err != nil {
+			return err
+		}
+		no, open := false, h.runs
+		mcp.AddTool(to, &mcp.Tool{Name: name, Description: about, InputSchema: takes, OutputSchema: schema,
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: h.reads, DestructiveHint: &no, IdempotentHint: h.reads,
+				OpenWorldHint: &open}},
+			func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+				got, err := do(s, ctx, req, in)
+				if err != nil {
+					return nil, nil, err
+				}
+				// The library would write numbers of what it is given as output anew, as floating point.
+				result, err := got.result(document)
+				return result, nil, err
+			})
+		return nil
+	}}
+}
+
+// argumentsOf is the schema of arguments. An argument that is left out is not null: some clients know one type a value.
+func argumentsOf[In any]() (*jsonschema.Schema, error) {
+	schema, err := jsonschema.For[In](nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range schema.Properties {
+		if len(p.Types) == 2 && p.Types[0] == "null" {
+			p.Type, p.Types = p.Types[1], nil
+		}
+	}
+	return schema, nil
+}
+
+// These are the arguments of the tools.
+type (
+	notebookArgs struct {
+		Notebook string `json:"notebook" jsonschema:"path of the notebook"`
+	}
+	pathsArgs struct {
+		Paths []string `json:"paths,omitempty" jsonschema:"notebooks and folders; default: the whole repository"`
+		At    string   `json:"at,omitempty" jsonschema:"a revision of Git to compare with instead of the checkout"`
+	}
+	checkArgs struct {
+		Paths []string `json:"paths" jsonschema:"notebooks and folders"`
+	}
+	runArgs struct {
+		Run string `json:"run,omitempty" jsonschema:"id of a run, a part of one, or last (the default)"`
+	}
+	logArgs struct {
+		Run    string `json:"run,omitempty" jsonschema:"id of a run, a part of one, or last (the default)"`
+		Step   string `json:"step" jsonschema:"id of the step"`
+		Stream string `json:"stream,omitempty" jsonschema:"stdout (the default) or stderr"`
+		From   *int64 `json:"from,omitempty" jsonschema:"first byte to show; without it the end is shown"`
+	}
+	changesArgs struct {
+		Run  string `json:"run,omitempty" jsonschema:"id of a run, a part of one, or last (the default)"`
+		Step string `json:"step,omitempty" jsonschema:"id of a step; default: all steps"`
+		From *int64 `json:"from,omitempty" jsonschema:"first byte to show (default 0)"`
+	}
+	diffArgs struct {
+		A string `json:"a" jsonschema:"the old one: a run, a notebook, or REV:PATH"`
+		B string `json:"b" jsonschema:"the new one: a run, a notebook, or REV:PATH"`
+	}
+	verifyArgs struct {
+		What string `json:"what,omitempty" jsonschema:"a run (default: last) or an output notebook"`
+	}
+	scrapsArgs struct {
+		Of   []string `json:"of,omitempty" jsonschema:"runs and output notebooks (default: the last run)"`
+		Name []string `json:"name,omitempty" jsonschema:"only values with these names; * stands for anything"`
+	}
+	listArgs struct {
+		Limit    int      `json:"limit,omitempty" jsonschema:"at most so many (default 20)"`
+		Status   []string `json:"status,omitempty" jsonschema:"pass, fail, blocked, partial, interrupted, running or damaged"`
+		Notebook string   `json:"notebook,omitempty" jsonschema:"only runs of this notebook"`
+	}
+	queryArgs struct {
+		SQL string `json:"sql" jsonschema:"one SELECT of SQLite"`
+	}
+	gateArgs struct {
+		Revision string `json:"revision,omitempty" jsonschema:"REV or BASE..HEAD; default: the checkout"`
+	}
+)
+
+// tools is the table of what a client can call.
+var tools = []tool{
+	define("inspect", reads, "inspect", "Show a notebook's parameters, steps with their code, and gates. Nothing runs.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
+			path, err := s.existing(in.Notebook)
+			if err != nil {
+				return answer{}, err
+			}
+			doc, err := s.document(ctx, "inspect", "--json", "--", path)
+			return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
+		}),
+	define("check", reads, "check",
+		"Report every mistake in notebooks, with file, line, what was expected and how to fix it. Nothing runs.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in checkArgs) (answer, error) {
+			if len(in.Paths) == 0 {
+				return answer{}, fmt.Errorf("paths is empty; give a notebook, or . for all")
+			}
+			found, err := s.ofPaths(ctx, in.Paths, "Check fewer notebooks at once.", "check", "--json")
+			if err == nil {
+				found.doc, err = s.withoutLinks(found.doc)
+			}
+			return found, err
+		}),
+	define("status", reads, "status", "List notebooks with the state of their outputs: current, outdated (with the reason), "+
+		"failed, blocked, partial, unknown, edited, damaged, missing.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in pathsArgs) (answer, error) {
+			args := []string{"status", "--json"}
+			if in.At != "" {
+				rev, err := revision(in.At)
+				if err != nil {
+					return answer{}, err
+				}
+				args = append(args, "--at="+rev)
+			}
+			return s.ofPaths(ctx, in.Paths, "Name a folder in paths.", args...)
+		}),
+	define("gate", reads, "gate", "Say whether every output is current, passed and has the proof that the settings ask for; "+
+		"if not, why, and the command that fixes each. Call it before you say that you are done.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in gateArgs) (answer, error) {
+			args := []string{"gate", "--json"}
+			if in.Revision != "" {
+				rev, err := revision(in.Revision)
+				if err != nil {
+					return answer{}, err
+				}
+				args = append(args, "--", rev)
+			}
+			doc, err := s.document(ctx, args...)
+			return answer{doc: doc}, err
+		}),
+	define("run", starts, "run", "Run a notebook in a Git worktree of its own; the checkout stays as it is, but for the output "+
+		"notebook. Returns the verdict, and for a run that did not pass its cause: step, line, command, error, end of what "+
+		"was printed, fix. Uncommitted changes of other files count with dirty=include. A run that is blocked waits for a "+
+		"person.", (*server).runNotebook),
+	define("show", reads, "run", "Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
+			run, err := s.run(in.Run)
+			if err != nil {
+				return answer{}, err
+			}
+			return s.shown(ctx, run)
+		}),
+	define("show_output", reads, "notebook", "Show an output notebook: its steps, what they printed and their verdicts.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
+			path, err := s.existing(in.Notebook)
+			if err != nil {
+				return answer{}, err
+			}
+			doc, err := s.document(ctx, "show", "--json", "--", path)
+			return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
+		}),
+	define("log", reads, "mcp-text", "Show what a step of a run printed, its end first; from gives any other part of it.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in logArgs) (answer, error) {
+			var option []string
+			switch in.Stream {
+			case "", "stdout":
+			case "stderr":
+				option = []string{"--stderr"}
+			default:
+				return answer{}, fmt.Errorf("stream is stdout or stderr; the change of a step is what the tool changes gives")
+			}
+			return s.text(ctx, in.Run, in.Step, in.From, option...)
+		}),
+	define("changes", reads, "mcp-text", "Show what a run, or one of its steps, changed in the worktree, as a patch.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in changesArgs) (answer, error) {
+			if in.From == nil {
+				in.From = new(int64)
+			}
+			return s.text(ctx, in.Run, in.Step, in.From, "--patch")
+		}),
+	define("diff", reads, "diff", "Compare two notebooks or runs: status, tests, parameters, steps, scraps, changes, outputs.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in diffArgs) (answer, error) {
+			a, err := s.compared(in.A)
+			if err != nil {
+				return answer{}, err
+			}
+			b, err := s.compared(in.B)
+			if err != nil {
+				return answer{}, err
+			}
+			doc, err := s.document(ctx, "diff", "--json", "--", a, b)
+			return answer{doc: doc}, err
+		}),
+	define("verify", reads, "verify", "Recompute everything of a run, or of an output notebook, from its bytes.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in verifyArgs) (answer, error) {
+			if in.What == "" {
+				in.What = "last"
+			}
+			what, err := s.named(in.What)
+			if err != nil {
+				return answer{}, err
+			}
+			doc, err := s.document(ctx, "runs", "verify", "--json", "--", what)
+			return answer{doc: doc}, err
+		}),
+	define("scraps", reads, "scraps", "Show the values that runs recorded with glue, a row for each run or notebook.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in scrapsArgs) (answer, error) {
+			args := []string{"scraps", "--json"}
+			for _, name := range in.Name {
+				args = append(args, "--name="+name)
+			}
+			args = append(args, "--")
+			if len(in.Of) == 0 {
+				in.Of = []string{"last"}
+			}
+			for _, word := range in.Of {
+				of, err := s.named(word)
+				if err != nil {
+					return answer{}, err
+				}
+				args = append(args, of)
+			}
+			doc, err := s.document(ctx, args...)
+			return answer{doc: doc, more: "Choose values by name, or ask for fewer runs."}, err
+		}),
+	define("list", reads, "runs-list", "List the runs that are kept, the newest first, each with why it did not pass.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in listArgs) (answer, error) {
+			if in.Limit <= 0 {
+				in.Limit = 20
+			}
+			args := []string{"runs", "list", "--json", fmt.Sprintf("--limit=%d", in.Limit)}
+			for _, status := range in.Status {
+				args = append(args, "--status="+status)
+			}
+			if in.Notebook != "" {
+				args = append(args, "--notebook="+in.Notebook)
+			}
+			doc, err := s.document(ctx, args...)
+			return answer{doc: doc, more: "Give a smaller limit."}, err
+		}),
+	define("query", reads, "runs-query", "Ask the index of the runs in SQL, read-only. Views: runs, steps, parameters, scraps, "+
+		"tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their columns.",
+		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
+			doc, err := s.document(ctx, "runs", "query", "--json", "--", in.SQL)
+			return answer{doc: doc, more: "Choose fewer columns or rows."}, err
+		}),
+	define("new_notebook", writes, "mcp-notebook", "Write a notebook that is not there yet: with the given content, or from a "+
+		"template. Returns the mistakes that check finds in it.", (*server).create),
+	define("edit_step", writes, "mcp-notebook", "Replace the code of one step of a notebook (Markdown or Jupyter); everything "+
+		"else stays. Returns the mistakes that check finds in it.", (*server).edit),
+}
+
+// ofPaths runs a command over files and folders.
+func (s *server) ofPaths(ctx context.Context, paths []string, more string, args ...string) (answer, error) {
+	args = append(args, "--")
+	for _, p := range paths {
+		path, err := s.inside(p)
+		if err != nil {
+			return answer{}, err
+		}
+		args = append(args, path)
+	}
+	doc, err := s.document(ctx, args...)
+	return answer{doc: doc, more: more}, err
+}
+
+// withoutLinks drops what check found in files behind symbolic links, which it follows in a folder.
+func (s *server) withoutLinks(doc []byte) ([]byte, error) {
+	var members map[string]codec.Raw
+	var findings []codec.Raw
+	if err := codec.Unmarshal(doc, &members); err != nil {
+		return nil, err
+	}
+	if err := codec.Unmarshal(members["findings"], &findings); err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	kept := []codec.Raw{}
+	for _, f := range findings {
+		var one struct {
+			File     string `json:"file"`
+			Severity string `json:"severity"`
+		}
+		if err := codec.Unmarshal(f, &one); err != nil {
+			return nil, err
+		}
+		if _, err := s.existing(one.File); err == nil {
+			kept = append(kept, f)
+			counts[one.Severity]++
+		}
+	}
+	members["findings"] = codec.RawOf(kept)
+	members["errors"], members["warnings"] = codec.RawOf(counts["error"]), codec.RawOf(counts["warning"])
+	return codec.Marshal(members)
+}

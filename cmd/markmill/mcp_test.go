@@ -1,0 +1,379 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"markmill/cmd/markmill/mcp"
+	"markmill/notebooks/codec"
+)
+
+const mcpNotebook = "---\nallow: [\"src/**\"]\n---\n# Task\n\n```bash {#change}\nmkdir -p src && echo 41 > src/answer\n```\n\n" +
+	"```bash {#verify .test}\necho looking && grep -x 42 src/answer\n```\n"
+
+// mcpRepository is a repository with notebooks.
+func mcpRepository(t *testing.T) string {
+	t.Helper()
+	builtProgram(t)
+	root := t.TempDir()
+	t.Setenv("MARKMILL_DIR", "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for name, text := range map[string]string{
+		"task.md":  mcpNotebook,
+		"gated.md": "---\napproval: required\n---\n# Gated\n\n```bash {#go}\necho never\n```\n",
+		"slow.md":  "# Slow\n\n```bash {#wait}\necho begun; sleep 600\n```\n",
+		"big.md":   "# Big\n\n```bash {#print}\nseq 20000; printf '\\033[31mred\\033[0m\\n'\n```\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, words := range [][]string{{"init", "-q"}, {"add", "-A"},
+		{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "-m", "begin"}} {
+		if out, err := exec.Command("git", append([]string{"-C", root}, words...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", words, err, out)
+		}
+	}
+	return root
+}
+
+// mcpClient is a client of a server in this process.
+type mcpClient struct {
+	t    *testing.T
+	s    *sdk.ClientSession
+	said chan string // messages of progress
+	gone func()      // the client goes away
+	done chan error  // the server has ended
+}
+
+func newMCPClient(t *testing.T, root string) *mcpClient {
+	t.Helper()
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	c := &mcpClient{t: t, said: make(chan string, 100), done: make(chan error, 1), gone: func() { fromClient.Close() }}
+	go func() {
+		c.done <- mcp.Serve(context.Background(), toServer, fromServer,
+			mcp.Options{Program: builtProgram(t), Version: "test", Root: root})
+	}()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+			c.said <- r.Params.Message
+		}})
+	var err error
+	c.s, err = client.Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.s.Close()
+		if err := <-c.done; err != nil {
+			t.Errorf("the server: %v", err)
+		}
+	})
+	return c
+}
+
+func (c *mcpClient) start(ctx context.Context, tool string, arguments map[string]any) (*sdk.CallToolResult, error) {
+	p := &sdk.CallToolParams{Name: tool, Arguments: arguments}
+	p.SetProgressToken("p-" + tool)
+	return c.s.CallTool(ctx, p)
+}
+
+// call calls a tool, and returns its document.
+func (c *mcpClient) call(tool string, arguments map[string]any) map[string]any {
+	c.t.Helper()
+	result, err := c.start(c.t.Context(), tool, arguments)
+	if err != nil || result.IsError {
+		c.t.Fatalf("%s: %v %s", tool, err, mcpWords(result))
+	}
+	doc, ok := result.StructuredContent.(map[string]any)
+	if !ok || doc["untrusted"] == nil {
+		c.t.Fatalf("%s: the document is not marked as text of others: %v", tool, result.StructuredContent)
+	}
+	return doc
+}
+
+// refused calls a tool that must refuse, and returns why.
+func (c *mcpClient) refused(tool string, arguments map[string]any) string {
+	c.t.Helper()
+	result, err := c.start(c.t.Context(), tool, arguments)
+	if err != nil || !result.IsError {
+		c.t.Fatalf("%s %v is not refused: %v %s", tool, arguments, err, mcpWords(result))
+	}
+	return mcpWords(result)
+}
+
+func mcpWords(r *sdk.CallToolResult) string {
+	if r == nil || len(r.Content) == 0 {
+		return ""
+	}
+	return r.Content[0].(*sdk.TextContent).Text
+}
+
+// A client runs a notebook, reads why it failed, mends the step, runs again and looks at the change.
+func TestMCP(t *testing.T) {
+	root := mcpRepository(t)
+	c := newMCPClient(t, root)
+	result, err := c.start(t.Context(), "run", map[string]any{"notebook": "task.md", "output": "task.out.md"})
+	if err != nil || result.IsError {
+		t.Fatal(err, mcpWords(result))
+	}
+	failed := result.StructuredContent.(map[string]any)
+	cause := failed["cause"].(map[string]any)
+	if failed["status"] != "fail" || cause["step"] != "verify" || cause["line"] != 10.0 || cause["tail"] != "looking" {
+		t.Errorf("cause: %v", cause)
+	}
+	for _, want := range []string{"line: task.md:10\n", "fix: ", "<untrusted-"} {
+		if !strings.Contains(mcpWords(result), want) {
+			t.Errorf("no %q in:\n%s", want, mcpWords(result))
+		}
+	}
+	for _, want := range []string{"step 1 of 2: change", "step 2 of 2: verify"} {
+		if got := <-c.said; got != want {
+			t.Errorf("progress %q, not %q", got, want)
+		}
+	}
+	was := "mkdir -p src && echo 41 > src/answer\n"
+	if why := c.refused("edit_step", map[string]any{"notebook": "task.md", "step": "change", "code": "x", "was": "y"}); !strings.Contains(why, "another") {
+		t.Error(why)
+	}
+	edited := c.call("edit_step", map[string]any{"notebook": "task.md", "step": "change", "was": was,
+		"code": strings.Replace(was, "41", "42", 1)})
+	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != strings.Replace(mcpNotebook, "41", "42", 1) {
+		t.Errorf("edited: %v\n%s", edited, src)
+	}
+	passed := c.call("run", map[string]any{"notebook": "task.md", "output": "task.out.md"})
+	run := passed["run_id"].(string)
+	if passed["status"] != "pass" {
+		t.Fatal(passed)
+	}
+	if patch := c.call("changes", map[string]any{"run": run}); !strings.Contains(patch["text"].(string), "\n+42\n") {
+		t.Error(patch)
+	}
+	for tool, arguments := range map[string]map[string]any{
+		"inspect": {"notebook": "task.md"}, "check": {"paths": []string{"."}}, "status": {}, "gate": {},
+		"show": {"run": run}, "show_output": {"notebook": "task.out.md"}, "verify": {"what": "task.out.md"},
+		"diff": {"a": failed["run_id"], "b": run}, "scraps": {}, "list": {"limit": 1},
+		"query": {"sql": "SELECT count(*) FROM runs"}, "log": {"step": "verify", "stream": "stderr"},
+		"new_notebook": {"notebook": "more/new.md"},
+	} {
+		c.call(tool, arguments)
+	}
+	tools, err := c.s.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 16 {
+		t.Fatal(len(tools.Tools), err)
+	}
+	for _, tool := range tools.Tools {
+		if !slices.Contains([]string{"run", "new_notebook", "edit_step"}, tool.Name) != tool.Annotations.ReadOnlyHint {
+			t.Errorf("%s: %+v", tool.Name, tool.Annotations)
+		}
+	}
+
+	uri := "markmill://run/" + run + "/steps/02-verify/stdout"
+	read, err := c.s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+	if err != nil || read.Contents[0].Text != "looking\n42\n" || read.Contents[0].Meta["markmill/untrusted"] == nil {
+		t.Errorf("%s: %v %v", uri, read, err)
+	}
+	for _, uri := range []string{"markmill://run/" + run + "/../../../task.md", "markmill://run/" + run + "/%2e%2e/x",
+		"markmill://notebook/../../etc/passwd", "markmill://notebook/.git/config", "markmill://run/nosuch/report.json"} {
+		if read, err := c.s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err == nil {
+			t.Errorf("%s gives %v", uri, read.Contents[0])
+		}
+	}
+	list, err := c.s.ListResources(t.Context(), nil)
+	if err != nil || !slices.ContainsFunc(list.Resources, func(r *sdk.Resource) bool {
+		return r.URI == "markmill://notebook/task.out.md"
+	}) {
+		t.Errorf("resources: %v %v", list, err)
+	}
+}
+
+// What a client names lies below the root, and nothing that it can call approves.
+func TestMCPLimits(t *testing.T) {
+	root := mcpRepository(t)
+	outside := t.TempDir()
+	wrong := filepath.Join(t.TempDir(), "wrong.md")
+	if err := os.WriteFile(wrong, []byte("```bash {#x timeout=secret}\n```\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"away.md": wrong, "folder": outside} {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	c := newMCPClient(t, root)
+	blocked := c.call("run", map[string]any{"notebook": "gated.md"})
+	if blocked["status"] != "blocked" {
+		t.Fatal(blocked)
+	}
+	for _, tool := range []string{"approve", "deny", "accept", "reject", "apply", "sign", "runs approve"} {
+		if result, err := c.start(t.Context(), tool, map[string]any{"run": blocked["run_id"]}); err == nil {
+			t.Errorf("%s: %v", tool, mcpWords(result))
+		}
+	}
+	for _, path := range []string{"", "-", "../x.md", "/etc/passwd", ".git/config", "a/.GIT/x.md", ".markmill/x.md", "away.md",
+		"folder/x.md", "https://example.com/x.md", "task.md\x00", "{x}.md", "*.md"} {
+		c.refused("inspect", map[string]any{"notebook": path})
+		c.refused("new_notebook", map[string]any{"notebook": path, "content": "x"})
+	}
+	for _, output := range []string{"gated.md", "../o.md", "folder/o.md", "markmill.yaml", ".git/hooks/post-commit", "o.html"} {
+		c.refused("run", map[string]any{"notebook": "task.md", "output": output})
+	}
+	for tool, arguments := range map[string]map[string]any{
+		"show": {"run": "--help"}, "log": {"run": "last", "step": "--patch"}, "status": {"at": "--json"},
+		"diff": {"a": "../x", "b": "task.md"}, "verify": {"what": outside}, "gate": {"revision": "-x"},
+		"run": {"notebook": "task.md", "branch": "mine"}, "edit_step": {"notebook": "task.md", "step": "none", "code": ""},
+		"check": {"paths": "task.md"}, "query": {"sql": "DELETE FROM runs"},
+	} {
+		c.refused(tool, arguments)
+	}
+	if found := c.call("check", map[string]any{"paths": []string{"."}}); found["errors"] != 0.0 {
+		t.Errorf("check follows links: %v", found)
+	}
+	if got := c.call("show", map[string]any{"run": blocked["run_id"]}); got["status"] != "blocked" {
+		t.Errorf("%v", got["status"])
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
+		t.Errorf("written outside: %v", entries)
+	}
+
+	big := c.call("run", map[string]any{"notebook": "big.md"})
+	text := c.call("log", map[string]any{"step": "print"})
+	if got := text["text"].(string); !strings.HasSuffix(got, "\n20000\nred\n") || len(got) > 16<<10 || text["more"] == "" {
+		t.Errorf("%d bytes of %v, %v: …%q", len(got), text["bytes"], text["more"], got[max(0, len(got)-20):])
+	}
+	if text = c.call("log", map[string]any{"run": big["run_id"], "step": "print", "from": 4}); !strings.HasPrefix(text["text"].(string), "3\n4\n") {
+		t.Errorf("from 4: %.20q", text["text"])
+	}
+
+	if err := os.WriteFile(filepath.Join(root, "markmill.yaml"), []byte("output: \"{name}.md\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.call("new_notebook", map[string]any{"notebook": "named.md", "content": "```yaml {#p .parameters}\nname: {type: string}\n" +
+		"```\n\n```bash {#x}\ntrue\n```\n"})
+	for _, name := range []string{"../up", "/tmp/up", "a/../../up"} {
+		why := c.refused("run", map[string]any{"notebook": "named.md", "parameters": map[string]any{"name": name}})
+		if !strings.Contains(why, "leads out of its folder") {
+			t.Error(why)
+		}
+	}
+}
+
+// A run that is canceled, and one whose client goes away, ends as interrupted.
+func TestMCPCancel(t *testing.T) {
+	root := mcpRepository(t)
+	first, second := newMCPClient(t, root), newMCPClient(t, root)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{}, 2)
+	for _, c := range []*mcpClient{first, second} {
+		go func() { _, _ = c.start(ctx, "run", map[string]any{"notebook": "slow.md"}); ended <- struct{}{} }()
+		if got := <-c.said; got != "step 1 of 1: wait" {
+			t.Fatal(got)
+		}
+	}
+	second.gone()
+	if err := <-second.done; err != nil {
+		t.Error(err)
+	}
+	second.done <- nil // for the end of the test
+	cancel()
+	<-ended
+	statuses := func() (out []string) {
+		for _, r := range first.call("list", nil)["runs"].([]any) {
+			out = append(out, r.(map[string]any)["status"].(string))
+		}
+		return out
+	}
+	got := statuses()
+	for slices.Contains(got, "running") {
+		got = statuses()
+	}
+	if !slices.Equal(got, []string{"interrupted", "interrupted"}) {
+		t.Errorf("the runs are %v", got)
+	}
+	for _, r := range first.call("list", nil)["runs"].([]any) { // the records are complete
+		if id := r.(map[string]any)["run_id"]; first.call("verify", map[string]any{"what": id})["ok"] != true {
+			t.Errorf("%v does not verify", id)
+		}
+	}
+}
+
+// Lines that are no messages are answered as JSON-RPC 2.0 (5.1) says, and the session goes on. The server is the program
+// that markmill mcp becomes; a signal ends it.
+func TestMCPProgram(t *testing.T) {
+	root := mcpRepository(t)
+	program := builtProgram(t)
+	if err := linkTestBinary(filepath.Join(filepath.Dir(program), mcpProgram)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "mcp", "--repo", root)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	lines := bufio.NewReader(out)
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+		`"clientInfo":{"name":"t","version":"1"}}}`
+	for _, one := range []struct{ line, want string }{
+		{"{", `"code":-32700`},
+		{"\xff\xfe", `"code":-32700`},
+		{"17", `"code":-32600`},
+		{`"` + strings.Repeat("x", 5<<20) + `"`, `"code":-32600`},
+		{hello, `"protocolVersion":"2025-11-25"`},
+		{`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"none"}`,
+			`"code":-32601`},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"none"}}`, `"code":-32602`},
+		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":[1]}`, `"code":-32602`},
+		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"show","arguments":{"run":7}}}`, `"isError":true`},
+		{`{"jsonrpc":"2.0","id":6,"method":"ping"}`, `"id":6`},
+	} {
+		if _, err := io.WriteString(in, one.line+"\n"); err != nil {
+			t.Fatal(err, stderr.String())
+		}
+		got, err := lines.ReadString('\n')
+		if err != nil || !strings.Contains(got, one.want) {
+			t.Fatalf("%.80q is answered with %q (%v), not %s\n%s", one.line, got, err, one.want, stderr.String())
+		}
+		var message map[string]codec.Raw
+		if err := codec.Unmarshal([]byte(got), &message); err != nil || string(message["jsonrpc"]) != `"2.0"` {
+			t.Errorf("%q: %v", got, err)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after a signal: %v\n%s", err, stderr.String())
+	}
+
+	alone := filepath.Join(t.TempDir(), "markmill")
+	if err := os.Link(program, alone); err != nil {
+		t.Skip(err)
+	}
+	said, err := exec.Command(alone, "mcp").CombinedOutput()
+	if want := fmt.Sprintf("go build -o %s ./cmd/markmill-mcp", filepath.Dir(alone)); err == nil || !strings.Contains(string(said), want) {
+		t.Errorf("%v: %s", err, said)
+	}
+}

@@ -1,4 +1,0 @@
-package process
-
-// WardenName is the program name (argv[0]) under which Markmill is the warden of runs.
-const WardenName = "markmill-warden"
