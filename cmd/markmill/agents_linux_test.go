@@ -68,8 +68,9 @@ var agentVerdicts = []agentVerdict{
 	{"commits", "pass", nil, false},
 	{"pushes", "fail no_diff", nil, true},
 	{"removes", "fail disallowed_file_change", map[string]string{
-		"codex":  "fail no_diff", // these two do not run such a command
-		"gemini": "fail no_diff",
+		"codex":    "fail no_diff", // these do not run such a command
+		"gemini":   "fail no_diff",
+		"opencode": "fail no_diff",
 	}, false},
 	{"approves", "fail no_diff", nil, false},
 	{"edits-the-limits", "fail disallowed_file_change", nil, true},
@@ -402,7 +403,7 @@ func TestAgentsReal(t *testing.T) {
 				t.Run(v.scenario, func(t *testing.T) {
 					l := newAgentLab(t, p.backend)
 					l.admit("--program", found[0], "--endpoint", server.Base(v.scenario)+p.path, "--model", p.model)
-					l.settings("    idle: 20s\n")
+					l.settings("    idle: 20s\n    start: 2m\n")
 					want := v.verdict
 					if but := v.but[p.backend]; but != "" {
 						want = but
