@@ -250,7 +250,7 @@ func (l *agentLab) scenario(name, want string) {
 			t.Errorf("the inner run: %+v", inner)
 		}
 	case "thinks", "only-thinks":
-		info, err := os.Stat(filepath.Join(dir, runs.JournalFile))
+		info, err := runs.At(dir).Stat(runs.JournalFile)
 		if err != nil || info.Size() > 100<<10 {
 			t.Errorf("%s: the journal has %d bytes, %v", name, info.Size(), err)
 		}
@@ -470,11 +470,11 @@ func (l *agentLab) steered(how string) {
 
 // journal is that of the only run, as far as it is written.
 func (l *agentLab) journal() string {
-	files, _ := filepath.Glob(filepath.Join(l.dir, ".markmill", "runs", "*", runs.JournalFile))
-	if len(files) == 0 {
+	entries, _ := runs.Store{Dir: filepath.Join(l.dir, ".markmill")}.List()
+	if len(entries) == 0 {
 		return ""
 	}
-	text, _ := os.ReadFile(files[0])
+	text, _ := runs.At(entries[0].Dir).ReadFile(runs.JournalFile)
 	return string(text)
 }
 
