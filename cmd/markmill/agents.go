@@ -31,7 +31,7 @@ var forAgents string
 
 // agentsCommand admits coding agents; its help is for them.
 func (a *app) agentsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "agents", Short: "What a coding agent must know, in 40 lines; and which agents may do steps",
+	c := &cobra.Command{Use: "agents", Short: "What a coding agent must know, in 40 lines",
 		Long: forAgents, Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(a.agentsAdmit(), a.agentsList())
