@@ -31,8 +31,9 @@ type Config struct {
 	Pool      string                  `yaml:"pool"`  // on, off; "" is on: worktrees of large repositories are used again
 	Reads     string                  `yaml:"reads"` // on, off; "" is on: what steps read is watched
 	Gate      GateConfig              `yaml:"gate"`
-	Policy    *Policy                 `yaml:"-"` // nil without one; read by readPolicy
-	Normalize []notebooks.Normalize   `yaml:"-"` // rules for comparing outputs, as the front matter has them
+	Agents    map[string]AgentConfig  `yaml:"agents"` // the admitted coding agents, by backend
+	Policy    *Policy                 `yaml:"-"`      // nil without one; read by readPolicy
+	Normalize []notebooks.Normalize   `yaml:"-"`      // rules for comparing outputs, as the front matter has them
 
 	digest runs.Digest // of the file
 }
@@ -133,7 +134,8 @@ func ParseConfig(file string, data []byte) (Config, error) {
 	if err := root.Decode(&cfg); err != nil {
 		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: err.Error(), Err: err}
 	}
-	if err := errors.Join(cfg.Sandbox.check(file), cfg.Gate.check(file)); err != nil {
+	if err := errors.Join(cfg.Sandbox.check(file), cfg.Gate.check(file),
+		checkAgents(file, cfg.Agents)); err != nil {
 		return cfg, err
 	}
 	for _, key := range [][2]string{{"pool", cfg.Pool}, {"reads", cfg.Reads}} {
@@ -179,7 +181,9 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
-	"":          {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "policy", "normalize"},
+	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
+		"normalize"},
+	"agents.*":  {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "start", "idle"},
 	"kernels.*": {"program", "command", "languages", "server", "kernel", "token"},
 	"retention": {"runs", "days"},
 	"gate":      {"require", "paths", "ignore", "removed"},

@@ -116,8 +116,13 @@ func (w *workspace) grants() []string {
 
 // confine puts a session's interpreter into the sandbox: through the thread that starts it, or through the helper if
 // that needs a process of its own.
-func (w *workspace) confine(o *kernel.Options) error {
+// An agent has the network for itself alone, whatever the other steps have, and reads no credentials of the user.
+func (w *workspace) confine(o *kernel.Options, agent bool) error {
 	d := w.plan.sandbox
+	if agent {
+		d.Network = sandbox.NetworkOpen
+		d.Hidden = append(slices.Clone(d.Hidden), sandbox.Credentials(w.eng.Getenv)...)
+	}
 	spec := sandbox.Spec{Network: d.Network}
 	if d.Resources != nil {
 		spec.Resources = *d.Resources

@@ -200,5 +200,6 @@ func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 	if refusal := p.contain(ctx, e); refusal != "" {
 		block(runs.CodeProviderUnavailable, "", refusal)
 	}
+	p.decideAgents()
 	return nil
 }

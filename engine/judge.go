@@ -60,14 +60,14 @@ func (r *run) judgeAgain(ctx context.Context) error {
 func (r *run) again() []*PlannedStep {
 	used := map[string]bool{}
 	for i := range r.plan.steps {
-		if s := &r.plan.steps[i]; isJudge(s) && r.passed(s) {
+		if s := &r.plan.steps[i]; isJudge(s) && !s.byAgent() && r.passed(s) {
 			used[s.sessionKey()] = true
 		}
 	}
 	var list []*PlannedStep
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
-		if s.Kernel == nil || !r.passed(s) {
+		if s.Kernel == nil || s.byAgent() || !r.passed(s) {
 			continue
 		}
 		prepares := s.Parameters || s.Has(notebooks.TagSetup) || s.Has(notebooks.TagInjected)

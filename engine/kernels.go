@@ -297,6 +297,11 @@ func (p *Plan) chooseKernels(e *Engine) error {
 	}
 	chosen := map[choice]kernel.Kernel{} // looking for a kernelspec reads files
 	for _, s := range p.notebook.Steps {
+		if table.isAgent(s) {
+			k := p.chooseAgent(e, s)
+			p.steps = append(p.steps, PlannedStep{Step: s, Kernel: k, Session: k.Name()})
+			continue
+		}
 		lang := s.Lang
 		var err *notebooks.Error
 		k, ok := chosen[choice{lang, s.Apart}]
@@ -336,5 +341,6 @@ func (p *Plan) chooseKernels(e *Engine) error {
 		}
 	}
 	p.warnUninjectable()
+	p.protectContract()
 	return errs.err()
 }

@@ -45,7 +45,8 @@ type Plan struct {
 	runTimeout     time.Duration // of the whole run; 0 is none
 	policies       []placedPolicy
 
-	mask        *mask.Set // of the secrets
+	agents      map[notebooks.StepID]*runs.EligibilityData // which backend does an agent's step
+	mask        *mask.Set                                  // of the secrets
 	interrupted *InterruptedRun
 	fork        *runs.ForkData // nil: the run is no fork
 	notReused   string         // see NotReused
@@ -158,7 +159,7 @@ func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) 
 	p.bound, err = params.Bind(req.Path, nb.Params, req.Given, params.Options{AllowUnknown: req.AllowUnknown,
 		IsName: p.isName, Unread: params.Unread(&nb), Getenv: e.Getenv, MissingSecrets: true})
 	errs.add(err)
-	errs.add(p.maskSecrets(e.Getenv))
+	errs.add(p.maskSecrets(e))
 	errs.add(p.checkText(e))
 	errs.add(e.checkAll(p))
 	errs.add(p.selectSteps())

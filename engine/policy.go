@@ -29,6 +29,9 @@ type Policy struct {
 	Expires time.Duration // the longest that an approval holds; 0 leaves it to who approves
 	// Acceptance keeps the change of a run from the checkout and from branches until an operator has accepted the run.
 	Acceptance bool
+	// Agents are the coding agents that may be used, of those that are admitted; nil leaves it to the admission.
+	Agents    []string
+	AgentMode string // the most that agents may do; one of agentModes, or ""
 }
 
 // policyKeys are read like those of the front matter, by the notebook's own readers.
@@ -65,8 +68,16 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 			}
 		case key.Value == "allowed_signers":
 			err = p.readSigners(value)
+		case key.Value == "agents":
+			if p.Agents = []string{}; value.Kind != yaml.SequenceNode || value.Decode(&p.Agents) != nil {
+				err = errors.New("expected a list of names, such as [codex]")
+			}
+		case key.Value == "agent-mode":
+			if p.AgentMode = value.Value; !slices.Contains(agentModes, p.AgentMode) {
+				err = fmt.Errorf("expected one of %s", strings.Join(agentModes, ", "))
+			}
 		default:
-			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers")
+			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers", "agents", "agent-mode")
 			hint := ""
 			if near := notebooks.Suggest(key.Value, known); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", near)

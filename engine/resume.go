@@ -350,6 +350,9 @@ func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reus
 		if len(used) == 0 {
 			continue // no step after it runs
 		}
+		if s.byAgent() {
+			continue // a second turn would be another one, not the same again
+		}
 		hidden := was.Finished.Unkept || was.Patch != nil && was.Patch.Ignored > 0
 		started := slices.ContainsFunc(was.Finished.LeftRunning, func(p runs.ProcessData) bool { return p.Since == s.ID })
 		if s.Has(notebooks.TagSetup) || hidden || started || used[s.sessionKey()] && !s.stateless() {
@@ -361,7 +364,14 @@ func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reus
 }
 
 // stateless reports whether a step's session keeps nothing between steps.
-func (s *PlannedStep) stateless() bool { return strings.HasPrefix(s.Kernel.Name(), "command:") }
+func (s *PlannedStep) stateless() bool {
+	return strings.HasPrefix(s.Kernel.Name(), "command:") || s.byAgent()
+}
+
+// byAgent reports whether an agent does the step.
+func (s *PlannedStep) byAgent() bool {
+	return s.Kernel != nil && strings.HasPrefix(s.Kernel.Name(), runs.AgentKernelPrefix)
+}
 
 // resumedFrom copies the journals of the interrupted run and its ancestors, and returns a reference to the nearest.
 func (r *run) resumedFrom() (*runs.ResumedData, error) {

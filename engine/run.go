@@ -55,8 +55,9 @@ type run struct {
 	key        []byte // of the digests that stand for secrets
 	results    map[notebooks.StepID]runs.StepFinishedData
 	scraps     map[string]runs.ScrapData
-	scrapsRead int64  // bytes of the scraps file
-	reuse      *reuse // nil: the run begins anew
+	turns      map[notebooks.StepID]*turn // of agents: the last attempt's
+	scrapsRead int64                      // bytes of the scraps file
+	reuse      *reuse                     // nil: the run begins anew
 
 	late        []runs.InnerRun  // inner runs that outlived their step
 	judged      *runs.JudgesData // nil: no protected file changed
@@ -74,7 +75,7 @@ func (e *Engine) newRun(p *Plan, sinks Sinks) (*run, error) {
 		}
 	}
 	r := &run{eng: e, plan: p, id: id, sinks: sinks, verdict: &verdict{},
-		results: map[notebooks.StepID]runs.StepFinishedData{}, scraps: map[string]runs.ScrapData{}}
+		results: map[notebooks.StepID]runs.StepFinishedData{}, scraps: map[string]runs.ScrapData{}, turns: map[notebooks.StepID]*turn{}}
 	if r.key, err = p.newKey(e.Random); err != nil {
 		return nil, err
 	}
@@ -177,7 +178,10 @@ func (r *run) begin() error {
 	if err := r.rec.emit(runs.ContractCreated, "", r.contract()); err != nil {
 		return err
 	}
-	return r.rec.emit(runs.PlanUpdated, "", p.data())
+	if err := r.rec.emit(runs.PlanUpdated, "", p.data()); err != nil {
+		return err
+	}
+	return r.recordEligibility()
 }
 
 // do takes a run from its gates to the publishing of its commits.

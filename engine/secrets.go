@@ -99,13 +99,13 @@ func (p *Plan) open() (params []notebooks.Param) {
 }
 
 // maskSecrets makes the plan's mask, and returns an error for values that cannot be masked.
-func (p *Plan) maskSecrets(getenv func(string) (string, bool)) error {
+func (p *Plan) maskSecrets(e *Engine) error {
 	var errs errorList
 	var values []string
 	refuse := func(s secret, msg, hint string) {
 		errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Msg: s.what + ": " + msg, Hint: hint})
 	}
-	for _, s := range p.secrets(getenv) {
+	for _, s := range append(p.secrets(e.Getenv), p.agentSecrets(e.Config.Agents, e.Getenv)...) {
 		switch n := len(strings.TrimSpace(s.value)); {
 		case n < mask.Least:
 			refuse(s, fmt.Sprintf("a secret of fewer than %d characters stands in too many other texts to be masked",

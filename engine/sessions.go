@@ -97,7 +97,10 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 		Private: private, Strict: front.Strict == nil || *front.Strict, Scraps: l.ws.work.Scraps, Grace: grace,
 		Mark: l.ws.mark, EndWithStep: front.Processes == processesStep,
 	}
-	return o, l.ws.confine(&o)
+	if s.byAgent() {
+		l.confineAgent(&o)
+	}
+	return o, l.ws.confine(&o, s.byAgent())
 }
 
 // get returns the live interpreter of a step; nil without one.

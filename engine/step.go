@@ -219,10 +219,15 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	}
 	limit, cancel := r.limit(ctx, s)
 	defer cancel()
+	turn, err := r.turn(s, done.Attempts)
+	if err != nil {
+		return done, err
+	}
+	r.turns[s.ID] = turn
 	begin, ran := r.eng.Now(), r.rec.trace.start("code")
 	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(),
 		Line: s.CodeLine, Dir: cwd, Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1],
-		DisplayDir: display, Ordered: r.plan.ordered()})
+		DisplayDir: display, Ordered: r.plan.ordered(), Turn: turn.takes()})
 	ran()
 	timedOut := isLimit(limit)
 	done.DurationNS = int64(r.eng.Now().Sub(begin))
@@ -231,6 +236,9 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		if *data, ferr = outs[i].finish(); ferr != nil && err == nil {
 			err = artifact(ferr)
 		}
+	}
+	if terr := turn.finish(out.End); err == nil {
+		err = terr
 	}
 	if err != nil {
 		return done, err
@@ -360,6 +368,13 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		b.Rule, b.Paths = "no-change", firstPaths(changedNames(change.Files))
 		return
 	}
+	if s.mustChange() && done.Status == runs.StepPassed && !changed && done.Exit == 0 {
+		done.Status = runs.StepFailed
+		done.Reason = "the agent ended its turn and changed nothing"
+		r.verdict.fail(s.ID, runs.CodeNoDiff, done.Reason)
+		r.verdict.last(s.ID).Hint = "tag the step no-change if it is not to change anything"
+		return
+	}
 	words := done.Reason
 	if words == "" {
 		words = exitWords(s, done.Exit)
@@ -370,6 +385,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 			words += fmt.Sprintf(" at line %d: %s", f.Line, f.Command)
 		}
 	}
+	code, provider := r.providerCode(s)
 	switch {
 	case !bad(done.Status):
 		if words == "exit 0" || s.ExpectExit != nil || done.Status == runs.StepAllowed {
@@ -377,6 +393,10 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		}
 	case done.TerminatedBy == "interrupt":
 		r.verdict.failed = s.ID // the run's own end says why
+	case done.Status == runs.StepFailed && code != "":
+		r.verdict.blocked = true
+		done.Reason = provider
+		r.verdict.fail(s.ID, code, provider)
 	case done.Status == runs.StepTimeout:
 		r.verdict.blocked = true
 		r.verdict.fail(s.ID, runs.CodeTimeout, words)

@@ -65,6 +65,7 @@ type Step struct {
 	If         string // expression over parameters and scraps; "" is true
 	ExpectExit *int   // nil: 0
 	Retries    int    // further tries after the first
+	Backend    string // of an agent's step: who does it; "" leaves it to the configuration
 	Normalize  []string
 	Env        map[string]string
 	Output     string // OutputOpen, OutputFolded, OutputHidden; "": the notebook's

@@ -49,6 +49,7 @@ func (s *Step) Attributes() []Attribute {
 		add("expect-exit", true, *s.ExpectExit)
 	}
 	add("retries", s.Retries > 0, s.Retries)
+	add("backend", s.Backend != "", s.Backend)
 	add("normalize", len(s.Normalize) > 0, s.Normalize)
 	add("output", s.Output != "", s.Output)
 	add("env", len(s.Env) > 0, s.Env)

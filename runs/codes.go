@@ -28,4 +28,15 @@ const (
 	CodeJudgeChanged         = "judge_changed"
 	CodeSecretMissing        = "secret_missing"
 	CodeAborted              = "aborted"
+	// Of agents: the backend was not admitted, is not the one that was admitted, has no credentials or refused ones, was
+	// limited, gave no events, neither answer nor tool call, a refusal, or another failure.
+	CodeProviderNotAdmitted   = "provider_not_admitted"
+	CodeProviderChanged       = "provider_changed"
+	CodeProviderAuth          = "provider_auth_unavailable"
+	CodeProviderTimeout       = "provider_timeout"
+	CodeProviderRateLimited   = "provider_rate_limited"
+	CodeProviderProtocol      = "provider_protocol"
+	CodeProviderReasoningOnly = "provider_reasoning_only"
+	CodeProviderRefused       = "provider_refused"
+	CodeProviderFailed        = "provider_failed"
 )

@@ -43,6 +43,11 @@ type StepRecord struct {
 	Scraps                []ScrapData   // of the last attempt, as they came
 	Attempts              int           // how often it was started
 	Replayed              *ReplayedData // nil: it did not run again for its state
+
+	// Of an agent's step: which backend may do it, what the last attempt's turn was, and the files of all attempts.
+	Eligibility *EligibilityData
+	Turn        []AgentData
+	agentFiles  []SealedFile
 }
 
 // Status returns the status of the step; StepPending if it was not reached.
@@ -125,6 +130,8 @@ func (r *Run) Add(event Event) (err error) {
 		err = r.addGate(event)
 	case StepStarted, ScrapRecorded, PatchApplied, StepReplayed, StepFinished:
 		err = r.addStep(event)
+	case AgentEligibility:
+		err = r.addStep(event)
 	case InputsRecorded:
 		err = decodeInto(event, &r.Inputs)
 	case GitDiffChecked:
@@ -134,6 +141,10 @@ func (r *Run) Add(event Event) (err error) {
 	case RunCompleted:
 		r.FinishedAt = event.Time
 		err = decodeInto(event, &r.Completed)
+	default:
+		if isAgentEvent(event.Type) {
+			err = r.addStep(event)
+		}
 	}
 	return err
 }
@@ -172,7 +183,8 @@ func (r *Run) addStep(event Event) error {
 	s := &r.Steps[at]
 	switch event.Type {
 	case StepStarted:
-		*s = StepRecord{Planned: s.Planned, StartedAt: event.Time, Attempts: s.Attempts + 1}
+		*s = StepRecord{Planned: s.Planned, StartedAt: event.Time, Attempts: s.Attempts + 1,
+			Eligibility: s.Eligibility, agentFiles: s.agentFiles}
 		return decodeInto(event, &s.Step)
 	case ScrapRecorded:
 		scrap, err := decode[ScrapData](event)
@@ -182,9 +194,16 @@ func (r *Run) addStep(event Event) error {
 		return decodeInto(event, &s.Patch)
 	case StepReplayed:
 		return decodeInto(event, &s.Replayed)
-	default:
+	case StepFinished:
 		s.FinishedAt = event.Time
 		return decodeInto(event, &s.Finished)
+	case AgentEligibility:
+		return decodeInto(event, &s.Eligibility)
+	default:
+		told, err := decode[AgentData](event)
+		s.Turn = append(s.Turn, told)
+		s.agentFiles = append(s.agentFiles, told.Files...)
+		return err
 	}
 }
 

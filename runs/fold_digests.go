@@ -39,6 +39,10 @@ func (r *Run) eventFiles() []StreamData {
 		if p := s.Replayed; p != nil {
 			files.stream(p.Stdout, p.Stderr)
 		}
+		if e := s.Eligibility; e != nil && e.Marker != nil {
+			files.add(e.Marker.File, e.Marker.Digest)
+		}
+		files.sealed(s.agentFiles)
 		if f := s.Finished; f != nil {
 			files.add(f.Result, f.ResultDigest)
 		}

@@ -3,6 +3,7 @@ package runs
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 )
@@ -82,6 +83,8 @@ func (o *order) before(seq int, event Event) error {
 		return o.approval(seq, event)
 	case StepStarted, ScrapRecorded, PatchApplied, StepReplayed, StepFinished:
 		return o.step(seq, event)
+	case AgentEligibility:
+		return o.eligibility(seq, event)
 	case InputsRecorded:
 		switch {
 		case o.stage < stagePlanned:
@@ -101,8 +104,56 @@ func (o *order) before(seq int, event Event) error {
 		}
 		return nil
 	default:
+		if isAgentEvent(event.Type) {
+			return o.step(seq, event)
+		}
 		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
 	}
+}
+
+// eligibility checks that a backend was decided on before anything ran, and once.
+func (o *order) eligibility(seq int, event Event) error {
+	at, known := o.run.at[event.Step]
+	switch {
+	case o.stage < stagePlanned:
+		return o.tooEarly(seq, event)
+	case !known:
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
+			seq, event.Type, event.Step)}
+	case o.stage > stagePlanned || o.open != "" || o.run.Steps[at].Step != nil || o.run.Steps[at].Eligibility != nil ||
+		o.blocked() || o.run.Requested != nil:
+		return o.misplaced(seq, event)
+	}
+	return nil
+}
+
+// selected checks that a step that was started for an agent is that of the backend which was selected.
+func (o *order) selected(seq int, event Event) error {
+	s := &o.run.Steps[o.run.at[event.Step]]
+	name, isAgent := strings.CutPrefix(s.Step.Kernel, AgentKernelPrefix)
+	switch e := s.Eligibility; {
+	case !isAgent:
+		return nil
+	case e == nil:
+		return o.missing(seq, AgentEligibility, ofStepBefore(event))
+	case s.Step.Carried == nil && (e.SelectedBackend != name || e.SelectedBackend == ""):
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d starts step %q with the backend %q, and %q was selected",
+			seq, event.Step, name, e.SelectedBackend)}
+	}
+	return nil
+}
+
+// turnEnded checks that a step of an agent that passed has the end of its turn.
+func (o *order) turnEnded(seq int, s *StepRecord) error {
+	done := s.Finished
+	if s.Step == nil || !strings.HasPrefix(s.Step.Kernel, AgentKernelPrefix) || done.Carried != nil ||
+		done.Status != StepPassed {
+		return nil
+	}
+	if n := len(s.Turn); n == 0 || s.Turn[n-1].Kind != AgentEnd {
+		return o.missing(seq, AgentEventPrefix+EventType(AgentEnd), fmt.Sprintf("of step %q, which passed", s.Planned.ID))
+	}
+	return nil
 }
 
 // advance goes from one stage to the next; if an event skips a stage, the error says what is missing.
@@ -157,7 +208,7 @@ func (o *order) step(seq int, event Event) error {
 	case inside && o.open == "":
 		return o.missing(seq, StepStarted, ofStepBefore(event))
 	case event.Type == StepReplayed && o.run.Started.ResumedFrom == nil,
-		(event.Type == ScrapRecorded || event.Type == PatchApplied) && o.patched:
+		(event.Type == ScrapRecorded || event.Type == PatchApplied || isAgentEvent(event.Type)) && o.patched:
 		return o.misplaced(seq, event)
 	}
 	return nil
@@ -168,6 +219,7 @@ func (o *order) after(seq int, event Event) error {
 	switch event.Type {
 	case StepStarted: // of the open step: a further attempt
 		o.open, o.patched = event.Step, false
+		return o.selected(seq, event)
 	case PatchApplied:
 		o.patched = true
 	case StepFinished: // also of a step that never started, if its status says so
@@ -176,6 +228,7 @@ func (o *order) after(seq int, event Event) error {
 			return o.missing(seq, StepStarted, ofStepBefore(event))
 		}
 		o.open = ""
+		return o.turnEnded(seq, &o.run.Steps[o.run.at[event.Step]])
 	case RunCompleted:
 		return o.completed(seq, event)
 	}

@@ -214,11 +214,11 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"new": a.newCommand, "strip": a.stripCommand, "test": a.testCommand, "doctor": a.doctorCommand,
 		"git": a.gitCommand, "diff": a.diffCommand, "review": a.reviewCommand, "convert": a.convertCommand,
 		"merge": a.mergeCommand, "runs": a.runsCommand, "scraps": a.scrapsCommand, "approve": a.approveCommand,
-		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsTopic,
+		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsCommand,
 		"bisect": a.bisectCommand, "status": a.statusCommand, "gate": a.gateCommand, "watch": a.watchCommand,
 		"mcp": a.mcpCommand,
 	}
-	if add := all[only]; add != nil && only != "man" && only != "agents" {
+	if add := all[only]; add != nil && only != "man" {
 		cmd.AddCommand(add())
 		return cmd
 	}

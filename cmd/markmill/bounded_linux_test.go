@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-func init() {
-	inGroup = func(c *exec.Cmd) {
-		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	}
+// inGroup puts a program in a process group of its own, all of which is killed with it.
+func inGroup(c *exec.Cmd) {
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 }
 
 // TestBounded: a program that hangs costs its time and no more, even where a child of it holds its output.

@@ -21,9 +21,6 @@ const (
 // errHangs is that a program did not end in time.
 var errHangs = errors.New("it hangs")
 
-// inGroup puts a program in a process group of its own, all of which is killed with it, where the system has groups.
-var inGroup = func(*exec.Cmd) {}
-
 // bounded runs a program to its end, or kills it when the time is over. prepare sets where it runs and what it reads and
 // writes.
 func bounded(ctx context.Context, limit time.Duration, prepare func(*exec.Cmd), name string, args ...string) (

@@ -102,7 +102,8 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 		text = c.Short
 	}
 	b.WriteString(strings.TrimSpace(text) + "\n")
-	if c.IsAdditionalHelpTopicCommand() {
+	if isTopic(c) {
+		helpCommands(&b, c)
 		io.WriteString(w, b.String())
 		return
 	}
@@ -121,13 +122,18 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n`%s COMMAND --help` describes a command", c.CommandPath())
 		for _, sub := range c.Commands() {
-			if sub.IsAdditionalHelpTopicCommand() {
+			if isTopic(sub) {
 				fmt.Fprintf(&b, ", and `%s help %s` says: %s", c.CommandPath(), sub.Name(), sub.Short)
 			}
 		}
 		b.WriteString(".\n")
 	}
 	io.WriteString(w, b.String())
+}
+
+// isTopic reports whether the help of a command is a text to be read, though there may be commands below it.
+func isTopic(c *cobra.Command) bool {
+	return c.IsAdditionalHelpTopicCommand() || c.Long == forAgents
 }
 
 // helpCommands lists the commands below a command.

@@ -33,7 +33,7 @@ repository). RUN is an id, a part of one that is unique, or last.`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
 	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(),
-		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsReplay(), a.runsReconcile(), a.runsPrune(), a.runsQuery(),
+		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsSteer(), a.runsReplay(), a.runsReconcile(), a.runsPrune(), a.runsQuery(),
 		a.runsReindex(), a.runsStats(), a.runsCompare(), a.runsTrace(),
 		a.runsMaintenance(), a.runsPush(), a.runsPull(), a.runsAccept(), a.runsReject())
 	return c

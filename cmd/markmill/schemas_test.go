@@ -93,6 +93,7 @@ func jsonDocuments() map[string]struct {
 			"What the tools new_notebook and edit_step of markmill mcp give"},
 		"test":    {reflect.TypeFor[retest.Report](), "What markmill test prints"},
 		"doctor":  {reflect.TypeFor[checkup](), "What markmill doctor prints"},
+		"agents":  {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
 		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
 		"version": {reflect.TypeFor[build](), "What markmill version prints"},

@@ -96,7 +96,8 @@ type commandSession struct {
 	err     *pipe
 	family  *process.Family
 	dir     string
-	last    int // process of the last step
+	last    int      // process of the last step
+	stdin   *os.File // of the next step; nil: its code, or nothing
 }
 
 // Start finds the program; nothing runs before the first step.
@@ -244,10 +245,14 @@ func (s *commandSession) launch(r Request) (*process.Child, error) {
 	if inFile {
 		input = os.DevNull
 	}
-	stdin, err := os.Open(input)
-	if err != nil {
-		return nil, err
+	stdin := s.stdin
+	if stdin == nil {
+		var err error
+		if stdin, err = os.Open(input); err != nil {
+			return nil, err
+		}
 	}
+	s.stdin = nil
 	defer stdin.Close()
 	stdout, err := s.out.writer()
 	if err != nil {

@@ -100,6 +100,15 @@ type Request struct {
 	DisplayDir string
 	// Ordered asks for Outcome.Outputs.
 	Ordered bool
+	// Turn is where an agent's turn goes; other kernels do not use it.
+	Turn Turn
+}
+
+// Turn gets what an agent's program tells, as it comes. Stdout of the request is the transcript.
+type Turn struct {
+	Event    func(runs.AgentData)    // nil drops them
+	Steer    func() []runs.SteerData // takes what operators say; nil if nobody can
+	Raw, Log io.Writer               // the program's own standard output and standard error; nil drops them
 }
 
 // Display is one rich result that a step left in DisplayDir, or in Outcome.Held.
@@ -127,6 +136,8 @@ type Outcome struct {
 	Held   map[string][]byte
 	Err    *ExecError
 	Failed *FailedCommand // of a shell, where it is certain
+	// End are the events with which an agent's turn ended; the last one is its runs.AgentEnd.
+	End []runs.AgentData
 	// Outputs is what came in which order, if Request.Ordered asks for it and the kernel knows; else nil. Its counts of
 	// bytes are those of what was handed to the writers; File is a base name in DisplayDir.
 	Outputs []runs.OutputData

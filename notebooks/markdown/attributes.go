@@ -43,6 +43,13 @@ var attributes = map[string]attribute{
 		s.Retries = n
 		return nil
 	},
+	"backend": func(s *notebooks.Step, a attr) error {
+		s.Backend = a.val
+		if s.Lang != "agent" {
+			return errors.New("only a step of the language agent has a backend")
+		}
+		return wantWord(a.val, "the name of an agent's backend, such as backend=codex")
+	},
 	"normalize": func(s *notebooks.Step, a attr) error {
 		s.Normalize = append(s.Normalize, a.words()...)
 		return wantWord(strings.Join(s.Normalize, ""), "the names of rules, such as normalize=durations,paths")
@@ -71,7 +78,8 @@ func outputWord(text string) (string, error) {
 
 // attributeNames are suggested, and listed, for an unknown attribute.
 var attributeNames = []string{
-	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "normalize", "env", "output", "tags", "name",
+	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "backend", "normalize", "env", "output",
+	"tags", "name",
 }
 
 // setName takes an id from name= (Runme, Jupytext) or label: (Quarto). A name of another tool may hold what an id may

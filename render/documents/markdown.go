@@ -204,6 +204,7 @@ func stepCell(s *notebooks.Step) diff.Cell {
 	option("expect-exit", s.ExpectExit != nil, s.ExpectExit)
 	option("timeout (s)", s.Timeout != 0, s.Timeout.Seconds())
 	option("retries", s.Retries != 0, s.Retries)
+	option("backend", s.Backend != "", s.Backend)
 	option("cwd", s.Cwd != "", s.Cwd)
 	option("kernel", s.Kernel != "", s.Kernel)
 	option("normalize", len(s.Normalize) > 0, s.Normalize)

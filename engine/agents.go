@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"markmill/engine/kernel"
+	"markmill/engine/sandbox"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// agentVariable requests a backend. It can only choose among those that are admitted.
+const agentVariable = "MARKMILL_BACKEND"
+
+// isAgent reports whether the text of a step is a prompt.
+func (t kernels) isAgent(s *notebooks.Step) bool {
+	_, own := t.eng.Config.Kernels[kernel.AgentLanguage]
+	return s.Lang == kernel.AgentLanguage && !own
+}
+
+// hasAgents reports whether an agent does a step of the notebook.
+func (p *Plan) hasAgents() bool { return len(p.agents) > 0 }
+
+// noAgent is the kernel of an agent's step for which no backend was selected: the run is blocked.
+type noAgent struct{ kernel.Kernel }
+
+func (noAgent) Name() string                        { return runs.AgentKernelPrefix + "none" }
+func (noAgent) ValidateParam(notebooks.Bound) error { return nil }
+
+// chooseAgent decides which backend does a step, and keeps the decision for the journal.
+func (p *Plan) chooseAgent(e *Engine, s *notebooks.Step) kernel.Kernel {
+	d := &runs.EligibilityData{MutationMode: p.agentMode(), RiskClass: cmp.Or(p.notebook.Front.Risk, "low"),
+		Approval: p.needsApproval(), Gates: runs.AgentGates{Required: []string{"admitted", "policy", "program", "credentials",
+			"sandbox", "mutation-mode"}, Passed: []string{}, Missing: []string{}}}
+	if p.agents == nil {
+		p.agents = map[notebooks.StepID]*runs.EligibilityData{}
+	}
+	p.agents[s.ID] = d
+	d.Requested, d.RequestedBy = s.Backend, "notebook"
+	if d.Requested == "" {
+		d.Requested, d.RequestedBy = e.env(agentVariable), "environment"
+	}
+	if d.Requested == "" {
+		d.RequestedBy = ""
+	}
+	names := slices.Sorted(maps.Keys(e.Config.Agents))
+	if d.Requested != "" {
+		names = []string{d.Requested}
+	}
+	for _, name := range names {
+		k, denied := p.admitted(e, name, d)
+		if denied == nil {
+			d.SelectedBackend, d.Escalation = name, ""
+			d.Gates.Passed, d.Gates.Missing = []string{"admitted", "policy", "program", "credentials"}, []string{}
+			return k
+		}
+		d.Denied = append(d.Denied, *denied)
+	}
+	if len(names) == 0 {
+		d.Gates.Missing = []string{"admitted"}
+		d.Denied = []runs.DeniedAgent{{Backend: "", Code: runs.CodeProviderNotAdmitted,
+			Reason: "no agent is admitted in " + ConfigFile}}
+		d.Escalation = "markmill agents admit NAME, with one of " + strings.Join(agentNames(), ", ")
+	}
+	return noAgent{}
+}
+
+// admitted returns the kernel of a backend that may do a step, or why it may not.
+func (p *Plan) admitted(e *Engine, name string, d *runs.EligibilityData) (*kernel.Agent, *runs.DeniedAgent) {
+	deny := func(gate, code, reason, fix string) (*kernel.Agent, *runs.DeniedAgent) {
+		if !slices.Contains(d.Gates.Missing, gate) {
+			d.Gates.Missing = append(d.Gates.Missing, gate)
+		}
+		d.Escalation = cmp.Or(d.Escalation, fix)
+		return nil, &runs.DeniedAgent{Backend: name, Code: code, Reason: reason}
+	}
+	c, ok := e.Config.Agents[name]
+	b, known := c.backend(name)
+	if !ok || !known {
+		fix := "markmill agents admit " + name
+		if !slices.Contains(agentNames(), name) {
+			fix = fmt.Sprintf("admit it in %s with path, sha256 and command, or request one of: %s", ConfigFile,
+				strings.Join(agentNames(), ", "))
+		}
+		return deny("admitted", runs.CodeProviderNotAdmitted, fmt.Sprintf("the agent %s is not admitted in %s", name,
+			ConfigFile), fix)
+	}
+	for _, policy := range p.policies {
+		if policy.Agents != nil && !slices.Contains(policy.Agents, name) {
+			return deny("policy", runs.CodeProviderNotAdmitted, fmt.Sprintf("the policy admits no agent %s here", name),
+				"request another, or change policy: agents:")
+		}
+	}
+	program := sandbox.Home(e.Getenv, c.Path)
+	digest, err := e.digestOfProgram(program)
+	if err != nil {
+		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s cannot be read: %v",
+			name, err), "install it again, and admit it: markmill agents admit "+name)
+	}
+	if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
+		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s, %s, is not executable",
+			name, program), "install it again, and admit it: markmill agents admit "+name)
+	}
+	if digest != runs.Digest("sha256:"+c.SHA256) {
+		return deny("program", runs.CodeProviderChanged, fmt.Sprintf("the program of the agent %s, %s, is not the one that "+
+			"was admitted: its digest is %s", name, program, digest), "look at what changed, and admit it: markmill agents admit "+
+			name)
+	}
+	k := c.kernel(b, program, e.Getenv)
+	if len(c.Credentials) > 0 && len(k.Keys) == 0 {
+		return deny("credentials", runs.CodeProviderAuth, fmt.Sprintf("the agent %s has no credentials: none of %s is set",
+			name, strings.Join(c.Credentials, ", ")), "set "+c.Credentials[0])
+	}
+	d.Backend = &runs.AdmittedAgent{Name: name, Program: program, Digest: digest, Version: c.Version, Model: c.Model,
+		Endpoint: c.Endpoint, Credentials: c.Credentials}
+	return k, nil
+}
+
+// agentMode is the mutation mode of the run's agents: the tightest that a policy sets, or the notebook by mode: none.
+// Nothing can widen it.
+func (p *Plan) agentMode() string {
+	if p.notebook.Front.Mode == runs.MutationNone {
+		return runs.MutationNone
+	}
+	mode := ""
+	for _, policy := range p.policies {
+		if at := slices.Index(agentModes, policy.AgentMode); at >= 0 &&
+			(mode == "" || at < slices.Index(agentModes, mode)) {
+			mode = policy.AgentMode
+		}
+	}
+	return cmp.Or(mode, defaultAgentMode)
+}
+
+// beyondMode says what the run does that its agents' mutation mode does not allow; "" if nothing.
+func (p *Plan) beyondMode() string {
+	at := slices.Index(agentModes, p.agentMode())
+	risk := p.notebook.Front.Risk
+	switch inPlace := p.mode() == runs.MutationInPlace; {
+	case inPlace && at < slices.Index(agentModes, "owned-repository"):
+		return "works in place"
+	case inPlace && p.agentMode() == "owned-repository" && (risk == "high" || risk == "critical"):
+		return "works in place with the risk " + risk
+	case p.request.Branch != "" && at < slices.Index(agentModes, defaultAgentMode):
+		return "makes a branch"
+	}
+	return ""
+}
+
+// protectContract forbids agents to change what they are held to: the notebook and the settings of the repository.
+func (p *Plan) protectContract() {
+	if !p.hasAgents() {
+		return
+	}
+	for _, name := range []string{p.sourcePath(), ConfigFile} {
+		if pattern := literalPattern(name); name != "" && !slices.Contains(p.notebook.Front.Forbid, pattern) {
+			p.notebook.Front.Forbid = append(slices.Clone(p.notebook.Front.Forbid), pattern)
+		}
+	}
+}
+
+// literalPattern is a path as a pattern that matches nothing else.
+func literalPattern(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(name)
+}
+
+// decideAgents adds the gates of agents to those of the plan. The sandbox is decided.
+func (p *Plan) decideAgents() {
+	for i := range p.steps {
+		s := &p.steps[i]
+		d := p.agents[s.ID]
+		if d == nil || s.Skip != "" {
+			continue
+		}
+		block := func(gate, code, words, fix string) {
+			d.Gates.Missing = append(d.Gates.Missing, gate)
+			d.SelectedBackend, d.Escalation = "", fix
+			d.Denied = append(d.Denied, runs.DeniedAgent{Backend: d.Backend.Name, Code: code, Reason: words})
+		}
+		if d.SelectedBackend != "" {
+			switch beyond := p.beyondMode(); {
+			case beyond != "":
+				block("mutation-mode", runs.CodeProviderNotAdmitted, fmt.Sprintf("the run %s, and the mutation mode of its "+
+					"agents is %s", beyond, d.MutationMode), "leave the option out, or set policy: agent-mode:")
+			case p.sandbox.Writes == "" && p.notebook.Front.Sandbox != "off":
+				block("sandbox", runs.CodeProviderUnavailable, "nothing confines here what the agent writes",
+					"run it on Linux with Landlock, or say sandbox: off in the notebook")
+			default:
+				d.Gates.Passed = append(d.Gates.Passed, "sandbox", "mutation-mode")
+			}
+		}
+		if d.SelectedBackend == "" {
+			last := d.Denied[len(d.Denied)-1]
+			p.gates = append(p.gates, runs.GateData{Code: last.Code, Rule: "backend: " + cmp.Or(d.Requested, "any"),
+				Message: fmt.Sprintf("step %s: %s; %s", s.ID, last.Reason, d.Escalation)})
+		}
+	}
+}
+
+// agentSecrets are the credentials of all admitted agents, which nothing of the run may show.
+func (p *Plan) agentSecrets(e map[string]AgentConfig, getenv func(string) (string, bool)) (out []secret) {
+	if !slices.ContainsFunc(p.notebook.Steps, func(s *notebooks.Step) bool { return s.Lang == kernel.AgentLanguage }) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		for _, variable := range e[name].Credentials {
+			if v, ok := getenv(variable); ok && v != "" {
+				out = append(out, secret{"variable " + variable, v})
+			}
+		}
+	}
+	return out
+}
+
+// recordEligibility records, before anything runs, which backend does which step.
+func (r *run) recordEligibility() error {
+	for i := range r.plan.steps {
+		s := &r.plan.steps[i]
+		d := r.plan.agents[s.ID]
+		if d == nil || s.Skip != "" {
+			continue
+		}
+		told := *d
+		told.DecisionID = fmt.Sprintf("%s/%s", r.id, s.ID)
+		if n := len(told.Denied); told.SelectedBackend == "" && n > 0 {
+			last := told.Denied[n-1]
+			marker, err := r.mark(last.Code, s.ID, last.Reason, told.Escalation)
+			if err != nil {
+				return err
+			}
+			told.Marker = marker
+		}
+		if err := r.rec.emit(runs.AgentEligibility, s.ID, told); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark writes the diagnostic marker of a code, unless an earlier step has left it: it then gets a line more in a file
+// of its own.
+func (r *run) mark(code string, step notebooks.StepID, words, fix string) (*runs.SealedFile, error) {
+	name := runs.Marker(code)
+	if name == "" {
+		return nil, nil
+	}
+	if err := makeFolder(r.rec.record.File(runs.BackendDir)); err != nil {
+		return nil, artifact(err)
+	}
+	path := runs.BackendDir + "/" + name
+	if _, err := os.Stat(r.rec.record.File(path)); err == nil {
+		path = runs.BackendDir + "/" + string(step) + "-" + name
+		for n := 2; ; n++ {
+			if _, err := os.Stat(r.rec.record.File(path)); err != nil {
+				break
+			}
+			path = fmt.Sprintf("%s/%s-%d-%s", runs.BackendDir, step, n, name)
+		}
+	}
+	text := fmt.Sprintf("%s\nstep: %s\n%s\n", code, step, r.rec.conceal(words))
+	if fix != "" {
+		text += "fix: " + fix + "\n"
+	}
+	file, err := r.rec.keep(path, []byte(text))
+	return &file, err
+}
+
+// Admitted reports which program of an admitted agent would be started here, or why it would not.
+func (e *Engine) Admitted(name string) (*runs.AdmittedAgent, *runs.DeniedAgent) {
+	d := &runs.EligibilityData{}
+	_, denied := (&Plan{}).admitted(e, name, d)
+	return d.Backend, denied
+}
+
+// DigestOfProgram is the digest of a program's file, of which the cache of the engine keeps a copy.
+func (e *Engine) DigestOfProgram(path string) (runs.Digest, error) { return e.digestOfProgram(path) }
