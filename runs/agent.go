@@ -14,10 +14,10 @@ import (
 
 // Types of the events of an agent's step. agent.eligibility comes before any step runs; the others come between
 // step.started and step.finished, in the order in which the backend reported them.
-const (
-	AgentEligibility EventType = "agent.eligibility"
-	AgentEventPrefix           = "agent." // and an AgentKind
-)
+const AgentEligibility EventType = AgentEventPrefix + "eligibility"
+
+// AgentEventPrefix begins the types of the other events: an AgentKind follows.
+const AgentEventPrefix = "agent."
 
 // AgentKernelPrefix begins the names of kernels that are an agent: "agent:codex".
 const AgentKernelPrefix = "agent:"
