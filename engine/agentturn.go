@@ -58,14 +58,22 @@ func (t *turn) event(e runs.AgentData) {
 		e.Output = ""
 	}
 	for _, text := range []*string{&e.Text, &e.Command, &e.Why} {
-		if over := len(*text) - journalText; over > 0 {
-			*text = strings.ToValidUTF8(mask.Text(*text)[:journalText], "")
-			e.Cut += int64(over)
-		}
+		var cut int
+		*text, cut = bounded(mask.Text(*text))
+		e.Cut += int64(cut)
 	}
 	if err := t.run.rec.emit(runs.AgentEventPrefix+runs.EventType(e.Kind), t.step.ID, e); err != nil && t.err == nil {
 		t.err = err
 	}
+}
+
+// bounded is as much of a masked text as the journal keeps, and how many bytes it leaves out.
+func bounded(text string) (kept string, cut int) {
+	if len(text) <= journalText {
+		return text, 0
+	}
+	kept = strings.ToValidUTF8(text[:journalText], "")
+	return kept, len(text) - len(kept)
 }
 
 // finish records the end of the turn, with the digests of its raw logs.
