@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -32,6 +33,15 @@ func Loosened(old, now Config) (words, changed []string) {
 		if _, has := now.Kernels[name]; !has {
 			words = append(words, fmt.Sprintf("the kernel %s is the built-in, or none, instead of %s", name,
 				old.Kernels[name].words()))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.Agents)) {
+		was, had := old.Agents[name]
+		switch is := now.Agents[name]; {
+		case !had:
+			words = append(words, fmt.Sprintf("the agent %s is admitted: %s", name, is.Path))
+		case !reflect.DeepEqual(was, is):
+			words = append(words, fmt.Sprintf("the agent %s is admitted otherwise: %s", name, is.Path))
 		}
 	}
 	if more := missing(now.Sandbox.Write, old.Sandbox.Write); len(more) > 0 {
@@ -92,6 +102,9 @@ func loosenedPolicy(old, now *Policy) []string {
 	if old.ByOther && !now.ByOther {
 		words = append(words, "who runs a notebook may approve it (by-other is gone)")
 	}
+	if old.Acceptance && !now.Acceptance {
+		words = append(words, "changes of runs need no acceptance (acceptance is gone)")
+	}
 	longer := func(name string, was, is time.Duration) {
 		switch {
 		case was > 0 && is == 0:
@@ -111,6 +124,17 @@ func loosenedPolicy(old, now *Policy) []string {
 	}
 	if gone := missing(old.Rules.ForbiddenActions, now.Rules.ForbiddenActions); len(gone) > 0 {
 		words = append(words, "forbidden_actions lost "+strings.Join(gone, ", "))
+	}
+	switch more := missing(now.Agents, old.Agents); {
+	case old.Agents == nil:
+	case now.Agents == nil:
+		words = append(words, "every admitted agent may be used (agents is gone)")
+	case len(more) > 0:
+		words = append(words, "the agents "+strings.Join(more, ", ")+" may be used")
+	}
+	was := slices.Index(agentModes, cmp.Or(old.AgentMode, defaultAgentMode))
+	if is := cmp.Or(now.AgentMode, defaultAgentMode); slices.Index(agentModes, is) > was {
+		words = append(words, "agent-mode is "+is+" instead of "+agentModes[was])
 	}
 	if was, is := slices.Index(riskScale, old.Rules.Risk), slices.Index(riskScale, now.Rules.Risk); is < was {
 		words = append(words, "risk is lower")

@@ -26,6 +26,16 @@ func TestLoosened(t *testing.T) {
 			"the sandbox lets steps write ~/.y; the sandbox no longer hides ~/.x", ""},
 		{"gate: {require: [current, signed]}", "gate: {require: [current], paths: [a/**], ignore: [b]}",
 			"the gate no longer requires signed; the gate judges other notebooks: a/**; the gate ignores b", ""},
+		{"policy: {acceptance: required, allowed_signers: k}", "policy: {allowed_signers: k}",
+			"changes of runs need no acceptance (acceptance is gone)", ""},
+		{"", admits("a", "/x"), "the agent a is admitted: /x", ""},
+		{admits("a", "/x"), admits("a", "/y"), "the agent a is admitted otherwise: /y", ""},
+		{admits("a", "/x"), "", "", ""},
+		{"policy: {agents: [a]}", "policy: {agents: [a, b], agent-mode: candidate-default}",
+			"the agents b may be used; agent-mode is candidate-default instead of sandbox-repository", ""},
+		{"policy: {agents: [a], agent-mode: none}", "policy: {risk: low}",
+			"every admitted agent may be used (agents is gone); agent-mode is sandbox-repository instead of none", ""},
+		{"policy: {risk: low}", "policy: {agents: [], agent-mode: none}", "risk is lower", ""},
 		{"", "normalize: [durations]", "", "normalize is another: it masks what a test compares"},
 		{"output: a/{{name}}.md", "output: b/{{name}}.md", "", "output is another"},
 	} {
@@ -45,4 +55,9 @@ func TestLoosened(t *testing.T) {
 			t.Errorf("%s -> %s: changed %q, want %q", c.old, c.now, got, c.changed)
 		}
 	}
+}
+
+// admits are settings that admit an agent.
+func admits(name, path string) string {
+	return "agents: {" + name + ": {path: " + path + ", command: [x], sha256: " + strings.Repeat("0", 64) + "}}"
 }
