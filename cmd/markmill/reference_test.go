@@ -27,8 +27,11 @@ func describe(b *strings.Builder, c *cobra.Command) {
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
 	text := c.Long
-	if text == "" {
+	switch text {
+	case "":
 		text = c.Short + "."
+	case forAgents:
+		text = c.Short + ": [for-agents.md](for-agents.md)."
 	}
 	fmt.Fprintf(b, "%s\n", text)
 	if c.Runnable() {
