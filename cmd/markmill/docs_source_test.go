@@ -129,6 +129,6 @@ func texts(in ast.Node) []string {
 	return out
 }
 
-func without(list []string, gone string) []string {
-	return slices.DeleteFunc(list, func(s string) bool { return s == gone })
+func without(list []string, gone ...string) []string {
+	return slices.DeleteFunc(list, func(s string) bool { return slices.Contains(gone, s) })
 }

@@ -358,7 +358,10 @@ func (row closedCase) blocker(c *closed, dir string) {
 // TestFailClosedIsWhole fails when a code has no row.
 func TestFailClosedIsWhole(t *testing.T) {
 	covered := map[string]bool{runs.CodeMissingRequiredEvent: true} // TestMissingRequiredEvent
-	elsewhere := []string{runs.CodeAborted}                         // an interruption: testdata/script/abort.txtar
+	// An interruption: testdata/script/abort.txtar.
+	elsewhere := []string{runs.CodeAborted}
+	// Those of agents have the scenarios of agents_linux_test.go, and a table in docs/agents.md.
+	agents := readDoc(t, "agents.md").section(t, "What is recorded")
 	for _, row := range closedCases() {
 		covered[row.code] = true
 	}
@@ -368,10 +371,16 @@ func TestFailClosedIsWhole(t *testing.T) {
 	}
 	codes = slices.DeleteFunc(codes, func(code string) bool { return slices.Contains(elsewhere, code) })
 	for _, code := range codes {
-		if !covered[code] {
+		if strings.HasPrefix(code, "provider_") && code != runs.CodeProviderUnavailable {
+			elsewhere = append(elsewhere, code)
+			if !agents.hasRow(code) {
+				t.Errorf("the code %s has no row in docs/agents.md", code)
+			}
+		} else if !covered[code] {
 			t.Errorf("the code %s has no case in closedCases", code)
 		}
 	}
+	codes = slices.DeleteFunc(codes, func(code string) bool { return slices.Contains(elsewhere, code) })
 	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|.*\\| (fail|blocked) \\|$").FindAllStringSubmatch(
 		string(readDoc(t,
 			"evidence.md").section(t, "Fail closed")), -1)
