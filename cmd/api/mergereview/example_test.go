@@ -120,6 +120,8 @@ func TestMerges(t *testing.T) {
 		{"main", "main~1", "pass", "green outdated green", 0},
 		{"feature", "notes", "pass", "green outdated green", 0},
 		{"feature", "main", "fail", "green green red", 1},
+		{"clash", "notes", "pass", "outdated outdated outdated", 0}, // as on the one side, which is not green
+		{"notes", "clash", "pass", "outdated outdated outdated", 0},
 		{"main", "clash", "conflict", "lib/greet.sh", 0},
 	} {
 		made := 0

@@ -302,8 +302,8 @@ func TestSaveDuringRun(t *testing.T) {
 	if v, err := api.Verify(state.Result.Dir); err != nil || !v.OK() {
 		t.Error(err, v.Findings)
 	}
-	if state = s.next(); state.Result.Run.Status() != runs.Pass {
-		t.Error(state.Result.Run.Status())
+	if state = s.next(); state.Result.Run.Status() != runs.Pass || !slices.Contains(state.Saved, "lib/gate") {
+		t.Errorf("%s, for %q", state.Result.Run.Status(), state.Saved)
 	}
 	s.put("lib/gate", "shut\n")
 	for s.state().Ended {
