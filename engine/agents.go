@@ -84,8 +84,7 @@ func (p *Plan) admitted(e *Engine, name string, d *runs.EligibilityData) (*kerne
 	if !ok || !known {
 		fix := "markmill agents admit " + name
 		if !slices.Contains(agentNames(), name) {
-			fix = fmt.Sprintf("admit it in %s with path, sha256 and command, or request one of: %s", ConfigFile,
-				strings.Join(agentNames(), ", "))
+			fix += " --program FILE, or request one of: " + strings.Join(agentNames(), ", ")
 		}
 		return deny("admitted", runs.CodeProviderNotAdmitted, fmt.Sprintf("the agent %s is not admitted in %s", name,
 			ConfigFile), fix)
