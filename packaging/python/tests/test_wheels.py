@@ -20,14 +20,17 @@ SYSTEMS = {"linux": ("manylinux", "musllinux"), "darwin": ("macosx",), "windows"
 
 @pytest.mark.parametrize("target", wheels.PLATFORMS)
 def test_wheel(target: str, folder: Path) -> None:
-    path = wheels.write(folder / "one", target, b"program")
-    assert path.read_bytes() == wheels.write(folder / "two", target, b"program").read_bytes()
+    ending = ".exe" if "windows" in target else ""
+    binaries = {f"markmill{ending}": b"program", f"markmill-mcp{ending}": b"server"}
+    path = wheels.write(folder / "one", target, binaries)
+    assert path.read_bytes() == wheels.write(folder / "two", target, binaries).read_bytes()
     assert all(tag in path.name for tag in SYSTEMS[target.split("/")[0]])
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
         stem = f"markmill-{wheels.version()}"
-        program = f"{stem}.data/scripts/markmill" + (".exe" if "windows" in target else "")
-        assert wheel.read(program) == b"program" and wheel.getinfo(program).external_attr >> 16 == 0o100755
+        for name, binary in binaries.items():
+            program = f"{stem}.data/scripts/{name}"
+            assert wheel.read(program) == binary and wheel.getinfo(program).external_attr >> 16 == 0o100755
         record = wheel.read(f"{stem}.dist-info/RECORD").decode().splitlines()
         assert [line.split(",")[0] for line in record] == names
         for line in record[:-1]:
