@@ -45,10 +45,29 @@ func TestAgentGates(t *testing.T) {
 			if result.Run.Status() != runs.Blocked || len(blockers) == 0 || blockers[0].Code != c.code {
 				t.Fatalf("%s, %+v; want %s", result.Run.Status(), blockers, c.code)
 			}
-			marker := filepath.Join(result.Dir, runs.BackendDir, runs.Marker(c.code))
-			if text, err := os.ReadFile(marker); err != nil || !strings.Contains(string(text), "fix: ") {
-				t.Errorf("the marker says %q: %v", text, err)
+			if text := l.read(result, runs.BackendDir+"/"+runs.Marker(c.code)); !strings.Contains(text, "fix: ") {
+				t.Errorf("the marker says %q", text)
 			}
 		})
+	}
+}
+
+// TestAgentSettings: an admission that means nothing is an error with what to do.
+func TestAgentSettings(t *testing.T) {
+	const sum = "0000000000000000000000000000000000000000000000000000000000000000"
+	for settings, want := range map[string]string{
+		"mine: {path: /x, command: [x], sha256: " + sum + "}":            "",
+		"codex: {path: ~/x, sha256: " + sum + "}":                        "",
+		"a b: {path: /x, command: [x], sha256: " + sum + "}":             "is no name of a backend",
+		"codex: {path: /x, command: [x], sha256: " + sum + "}":           "is built in, and takes no command",
+		"mine: {path: /x, sha256: " + sum + "}":                          "is no backend that is built in, and has no command",
+		"mine: {path: x, command: [x], sha256: " + sum + "}":             "is not absolute",
+		"mine: {path: /x, command: [x], sha256: short}":                  "64 hexadecimal digits",
+		"mine: {path: /x, command: [x], sha256: " + sum + ", idle: -1s}": "are times above 0",
+	} {
+		_, err := ParseConfig("markmill.yaml", []byte("agents: {"+settings+"}"))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", settings, err, want)
+		}
 	}
 }
