@@ -18,6 +18,9 @@ func Compared(t *sheet.Compared) []byte {
 	if names := notebooksOf(t); len(names) == 1 {
 		w.put(`<p class="lead">of <code>%s</code></p>`+"\n", cleanLine(names[0]))
 	}
+	if t.Note != "" {
+		w.put(`<p class="lead">%s</p>`+"\n", cleanLine(t.Note))
+	}
 	if len(t.Same) > 0 {
 		w.put(`<p class="shared"><span class="dim">The same in all:</span>`)
 		for _, words := range t.SameWords() {
@@ -39,7 +42,8 @@ func Compared(t *sheet.Compared) []byte {
 }
 
 // groups are the headings above the columns of a kind.
-var groups = map[string]markup{"parameter": "Parameters", "scrap": "Scraps", "tests": "Tests", "change": "Change"}
+var groups = map[string]markup{"parameter": "Parameters", "scrap": "Scraps", "tests": "Tests", "change": "Change",
+	"cost": "Cost"}
 
 // comparedHead writes the heading: the kinds, and below them the names of the columns.
 func comparedHead(w *writer, t *sheet.Compared) {
@@ -98,7 +102,10 @@ func comparedRow(w *writer, t *sheet.Compared, row int) {
 		switch {
 		case i == 0:
 			name, when := run.Name, ""
-			if !run.Started.IsZero() {
+			switch {
+			case run.Attempt != "": // its run has a column of its own
+				name = run.Attempt
+			case !run.Started.IsZero():
 				name, when = runs.RunID(run.Run).Short(), run.Started.UTC().Format("2006-01-02 15:04:05Z")
 			}
 			w.put(`<th scope="row" title="%s"><span class="name">%s</span>`, cleanLine(run.Name), cleanLine(cmp.Or(name, run.Name)))
