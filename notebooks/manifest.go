@@ -174,6 +174,8 @@ type ManifestJudges struct {
 type ManifestLanes struct {
 	Pick      string        `json:"pick"`                // one of Picks
 	Picked    int           `json:"picked,omitzero"`     // row, from 1; 0: none
+	Flaky     int           `json:"flaky,omitzero"`      // how many are judged in two ways, and so do not count as passed
+	NotBegun  int           `json:"not_begun,omitzero"`  // rows that no attempt was made for
 	Passed    int           `json:"passed"`              // how many passed, and no judge contradicts another
 	Identical []int         `json:"identical,omitempty"` // sizes of the groups of those with the same result tree
 	Columns   []string      `json:"columns"`

@@ -34,7 +34,7 @@ type LaneData struct {
 	Files  int         `json:"files,omitzero"`   // that it changed
 	Lines  int         `json:"lines,omitzero"`   // added and deleted
 	Judges Judgement   `json:"judges,omitempty"` // of the run's own tests and reviews
-	Again  *JudgedData `json:"again,omitempty"`  // nil: the tree was not judged a second time
+	Again  *JudgedData `json:"again,omitzero"`   // nil: the tree was not judged a second time
 }
 
 // Judgement says of each test and review that ran whether it passed.

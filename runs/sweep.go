@@ -51,14 +51,14 @@ type SweepStartedData struct {
 	Names   []string     `json:"names"` // of the parameters that differ, in order
 	Rows    []SweepRow   `json:"rows"`
 	// Lanes says that the rows are attempts; nil of other sweeps.
-	Lanes *LanesData `json:"lanes,omitempty"`
+	Lanes *LanesData `json:"lanes,omitzero"`
 }
 
 // SweepRow is what one run of a sweep is asked.
 type SweepRow struct {
 	Given  []GivenData `json:"given"`
 	Output string      `json:"output,omitzero"` // absolute path of its output notebook
-	Lane   *LaneRow    `json:"lane,omitempty"`  // the attempt; nil of other sweeps
+	Lane   *LaneRow    `json:"lane,omitzero"`   // the attempt; nil of other sweeps
 }
 
 // SweepResumedData says that another process goes on with the sweep.
@@ -81,7 +81,7 @@ type SweepRunEndedData struct {
 	Sums   Digest `json:"sums,omitzero"`   // digest of the run's SHA256SUMS; "" where no record was made
 	Millis int64  `json:"ms"`              // how long it took
 	// Lane is what the run of an attempt came to; nil of other sweeps, and where no record was made.
-	Lane *LaneData `json:"lane,omitempty"`
+	Lane *LaneData `json:"lane,omitzero"`
 }
 
 // Set takes over how a run ended.

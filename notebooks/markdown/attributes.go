@@ -55,9 +55,10 @@ var attributes = map[string]attribute{
 		if err != nil || n < 1 || n > notebooks.MaxAttempts {
 			return fmt.Errorf("expected a number from 1 to %d, such as attempts=3", notebooks.MaxAttempts)
 		}
-		if s.Attempts = n; s.Lang != "agent" {
+		if s.Lang != "agent" {
 			return errors.New("only a step of the language agent has attempts; retries= tries another step again")
 		}
+		s.Attempts = n
 		return nil
 	},
 	"normalize": func(s *notebooks.Step, a attr) error {

@@ -214,6 +214,7 @@ func (r *parser) apply(s *notebooks.Step, a attr, spelled notebooks.Form) {
 			if other != s && other.Attempts > 0 {
 				r.mistake(notebooks.KindOption, a.at, s.ID, fmt.Sprintf("attempts: the step in line %d has attempts, too, and an "+
 					"attempt is a run of the whole notebook", other.Line), "leave it out at one of them")
+				break
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // LaneWords say how many attempts pass: "3 of 5 attempts pass, 2 of them identical".
 func LaneWords(l *notebooks.ManifestLanes) string {
-	words := fmt.Sprintf("%d of %s pass", l.Passed, plain.Counted(len(l.Rows), "attempt"))
+	words := fmt.Sprintf("%d of %s pass", l.Passed, plain.Counted(len(l.Rows)-l.NotBegun, "attempt"))
 	switch {
 	case len(l.Identical) == 1 && l.Identical[0] == l.Passed:
 		words += ", all identical"
@@ -22,6 +22,12 @@ func LaneWords(l *notebooks.ManifestLanes) string {
 			sizes[i] = fmt.Sprint(n)
 		}
 		words += ", " + strings.Join(sizes, " and ") + " of them identical"
+	}
+	if l.Flaky > 0 {
+		words += fmt.Sprintf(", %d with flaky tests", l.Flaky)
+	}
+	if l.NotBegun > 0 {
+		words += fmt.Sprintf(", %d not begun", l.NotBegun)
 	}
 	return words
 }

@@ -14,6 +14,8 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render"
+	"markmill/render/plain"
+	"markmill/render/safe"
 	"markmill/render/sheet"
 	"markmill/runs"
 )
@@ -174,6 +176,7 @@ func Compared(s *runs.Sweep, store runs.Store) []*sheet.ComparedRun {
 		}
 		backend = cmp.Or(row.Lane.Backend, c.Backend, backend)
 		c.Attempt = backend + " " + strconv.Itoa(row.Lane.Attempt)
+		c.Name = cmp.Or(c.Name, c.Attempt)
 		list = append(list, c)
 	}
 	return list
@@ -212,9 +215,20 @@ func judgedWords(s *runs.Sweep, row int) string {
 // Comparison is the comparison as the manifest of its output notebook has it: without the ids of runs, which nobody
 // else knows.
 func Comparison(s *runs.Sweep, store runs.Store) *notebooks.ManifestLanes {
-	t := sheet.Compare(Compared(s, store), nil)
+	list := Compared(s, store)
 	m := &notebooks.ManifestLanes{Pick: s.Started.Lanes.Pick, Picked: s.Picked()}
 	m.Passed, m.Identical = s.Agreeing()
+	for i := range s.Rows {
+		if len(s.Flaky(i)) > 0 {
+			m.Flaky++
+		}
+		if s.Rows[i].Run == "" {
+			m.NotBegun++
+		} else if run, _, err := store.Record(s.Rows[i].Run).Load(); err == nil {
+			list[i].Reason = plain.Escape(safe.NewNames(run.Started.Paths).Replace(list[i].Reason))
+		}
+	}
+	t := sheet.Compare(list, nil)
 	keep := func(i int) bool { return t.Headings[i].Name != "run" }
 	for i, name := range t.Columns {
 		if keep(i) {
