@@ -269,8 +269,7 @@ func (a *app) printLanes(done *runs.Sweep, store runs.Store, o *runOptions) erro
 	if legend := t.Legend(); legend != "" && !o.json {
 		a.tell("%s\n", legend)
 	}
-	a.tell("markmill: %s: %s; %s · evidence: %s\n", string(end.Status), result.LaneWords(lanes), result.PickWords(lanes),
-		files.Short(done.Dir))
+	a.tell("markmill: %s: %s · evidence: %s\n", string(end.Status), result.LanesWords(lanes), files.Short(done.Dir))
 	if n := done.MissingRows(); n > 0 {
 		a.tell("markmill: missing: %s: markmill run --resume %s\n", plain.Counted(n, "attempt"), string(d.SweepID))
 	}

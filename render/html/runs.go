@@ -13,7 +13,11 @@ import (
 // marked.
 func Compared(t *sheet.Compared) []byte {
 	var w writer
-	title := plain.Counted(len(t.Runs), "run") + " compared"
+	what := "run"
+	if len(t.Runs) > 0 && t.Runs[0].Attempt != "" {
+		what = "attempt"
+	}
+	title := plain.Counted(len(t.Runs), what) + " compared"
 	w.put(`<div class="top"><h1>%s</h1>`+"\n", title)
 	if names := notebooksOf(t); len(names) == 1 {
 		w.put(`<p class="lead">of <code>%s</code></p>`+"\n", cleanLine(names[0]))
@@ -115,6 +119,9 @@ func comparedRow(w *writer, t *sheet.Compared, row int) {
 			w.put("</th>")
 		case c.Kind == "run" && c.Name == "status":
 			w.put(`<td class="%s">%s %s</td>`, string(st), verdictSign(st, words), words)
+		case c.Kind == "run" && c.Name == "run" && run.Run != "":
+			w.put(`<td class="%s"><span class="name" title="%s">%s</span></td>`, cellClass(t, i), cleanLine(run.Run),
+				cleanLine(runs.RunID(run.Run).Short()))
 		case t.Marks[row][i] != "":
 			m := t.Marks[row][i]
 			w.put(`<td class="%s"><span class="mark %s" title="%s">%s<i aria-hidden="true">%s</i><b class="unseen"> %s</b></span></td>`,

@@ -10,8 +10,8 @@ import (
 	"markmill/render/safe"
 )
 
-// LaneWords say how many attempts pass: "3 of 5 attempts pass, 2 of them identical".
-func LaneWords(l *notebooks.ManifestLanes) string {
+// laneWords say how many attempts pass: "3 of 5 attempts pass, 2 of them identical".
+func laneWords(l *notebooks.ManifestLanes) string {
 	words := fmt.Sprintf("%d of %s pass", l.Passed, plain.Counted(len(l.Rows)-l.NotBegun, "attempt"))
 	switch {
 	case len(l.Identical) == 1 && l.Identical[0] == l.Passed:
@@ -32,8 +32,11 @@ func LaneWords(l *notebooks.ManifestLanes) string {
 	return words
 }
 
-// PickWords say which attempt is picked, and by which rule.
-func PickWords(l *notebooks.ManifestLanes) string {
+// LanesWords say both how many attempts pass, and which is picked.
+func LanesWords(l *notebooks.ManifestLanes) string { return laneWords(l) + "; " + pickWords(l) }
+
+// pickWords say which attempt is picked, and by which rule.
+func pickWords(l *notebooks.ManifestLanes) string {
 	switch {
 	case l.Pick == notebooks.PickNone:
 		return "none is picked"
@@ -43,33 +46,46 @@ func PickWords(l *notebooks.ManifestLanes) string {
 	return fmt.Sprintf("%s is picked (%s)", cell(l.Rows[l.Picked-1], 0), l.Pick)
 }
 
-// lanesMarkdown is the comparison as lines of Markdown: words and a table. Columns that are empty are left out.
-func lanesMarkdown(l *notebooks.ManifestLanes) []string {
-	lines := []string{safe.Inline(plain.Escape(LaneWords(l) + "; " + PickWords(l))), "", "", ""}
+// LaneColumn is a column of a comparison, as text.
+type LaneColumn struct {
+	Name   string
+	Number bool // all its cells are numbers
+	Cells  []string
+}
+
+// LaneColumns are the columns of a comparison that are not empty, for people.
+func LaneColumns(l *notebooks.ManifestLanes) (columns []LaneColumn) {
 	for i, name := range l.Columns {
-		used, number := false, true
+		c := LaneColumn{Name: plain.Escape(oneLine(name, 80)), Number: true}
+		used := false
 		for _, row := range l.Rows {
 			text := cell(row, i)
 			used = used || text != ""
-			number = number && (text == "" || row[i].Kind() == '0')
+			c.Number = c.Number && (text == "" || row[i].Kind() == '0')
+			c.Cells = append(c.Cells, plain.Escape(oneLine(text, 200)))
 		}
-		if !used {
-			continue
-		}
-		rule := "| --- "
-		if number {
-			rule = "| ---: "
-		}
-		lines[2], lines[3] = lines[2]+"| "+safe.Inline(plain.Escape(oneLine(name, 80)))+" ", lines[3]+rule
-		for n, row := range l.Rows {
-			if len(lines) == n+4 {
-				lines = append(lines, "")
-			}
-			lines[n+4] += "| " + safe.Inline(plain.Escape(oneLine(cell(row, i), 200))) + " "
+		if used {
+			columns = append(columns, c)
 		}
 	}
-	for i := 2; i < len(lines); i++ {
-		lines[i] += "|"
+	return columns
+}
+
+// lanesMarkdown is the comparison as lines of Markdown: words and a table.
+func lanesMarkdown(l *notebooks.ManifestLanes) []string {
+	rows := make([]string, 2+len(l.Rows))
+	for _, c := range LaneColumns(l) {
+		rows[0] += "| " + safe.Inline(c.Name) + " "
+		if rows[1] += "| --- "; c.Number {
+			rows[1] = strings.TrimSuffix(rows[1], " ") + ": "
+		}
+		for n, text := range c.Cells {
+			rows[2+n] += "| " + safe.Inline(text) + " "
+		}
+	}
+	lines := []string{safe.Inline(plain.Escape(LanesWords(l))), ""}
+	for _, row := range rows {
+		lines = append(lines, row+"|")
 	}
 	return lines
 }

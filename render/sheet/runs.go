@@ -38,7 +38,7 @@ type ComparedRun struct {
 	// Of an attempt that is compared with others (markmill lanes).
 	Attempt string `json:"attempt,omitzero"` // the backend, and a number
 	Tree    string `json:"tree,omitzero"`    // a letter for each result tree
-	Judged  string `json:"judged,omitzero"`  // once, twice, 3 times; flaky: the tests that judge the same tree in two ways
+	Judged  string `json:"judged,omitzero"`  // once, twice, 3×; flaky: the tests that judge the same tree in two ways
 
 	params, scraps []string // their names, in order
 }

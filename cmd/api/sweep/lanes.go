@@ -208,7 +208,7 @@ func judgedWords(s *runs.Sweep, row int) string {
 	case 2:
 		return "twice"
 	default:
-		return strconv.Itoa(n) + " times"
+		return strconv.Itoa(n) + "×"
 	}
 }
 

@@ -246,7 +246,7 @@ func Table(s *runs.Sweep, store runs.Store) *sheet.SweepTable {
 func Page(s *runs.Sweep, store runs.Store) ([]byte, error) {
 	if s.Started.Lanes != nil {
 		t, lanes := sheet.Compare(Compared(s, store), nil), Comparison(s, store)
-		t.Note = result.LaneWords(lanes) + "; " + result.PickWords(lanes)
+		t.Note = result.LanesWords(lanes)
 		return html.Compared(t), nil
 	}
 	return html.Sweep(s, Table(s, store))
