@@ -114,3 +114,51 @@ func TestContractDigest(t *testing.T) {
 		}
 	}
 }
+
+// Verification finds a run that is not the one which a comparison says it is.
+func TestVerifyLane(t *testing.T) {
+	run := func() *Run {
+		return &Run{ID: "r2", Source: "sha256:1", Contract: ContractData{TaskID: "a"},
+			Started: RunStartedData{Options: &OptionsData{Backend: "codex"},
+				ResumedFrom: &ResumedData{Run: "r1", Fork: &ForkData{}}},
+			Diff: &DiffCheckedData{ResultTree: "A", Files: []ChangedFile{{Added: 2, Deleted: 1}}},
+			Steps: []StepRecord{{Planned: PlannedStep{ID: "t", Tags: []string{notebooks.TagTest}},
+				Finished: &StepFinishedData{Status: StepPassed}}}}
+	}
+	digest, err := ContractDigest("sha256:1", run().Contract)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Sweep{Started: SweepStartedData{Lanes: &LanesData{Contract: digest},
+		Rows: []SweepRow{{Lane: &LaneRow{Backend: "codex", Attempt: 1}}}},
+		Rows: []SweepState{{Ended: &SweepRunEndedData{Lane: LaneOf(run())}}}}
+	again := &JudgedData{Judges: JudgementOf(run())}
+	if got := append(s.verifyLane(0, run()), again.differs("r1")(run())...); got != nil {
+		t.Fatal(got)
+	}
+	for name, forge := range map[string]func(*Run){
+		"contract": func(r *Run) { r.Contract.AllowedPaths = []string{"**"} },
+		"source":   func(r *Run) { r.Source = "sha256:2" },
+		"backend":  func(r *Run) { r.Started.Options.Backend = "claude" },
+		"tree":     func(r *Run) { r.Diff.ResultTree = "B" },
+		"size":     func(r *Run) { r.Diff.Files[0].Added = 1 },
+		"test":     func(r *Run) { r.Steps[0].Finished.Status = StepFailed },
+	} {
+		r := run()
+		forge(r)
+		if s.verifyLane(0, r) == nil {
+			t.Errorf("another %s is not found", name)
+		}
+	}
+	for name, forge := range map[string]func(*Run){
+		"run":     func(r *Run) { r.Started.ResumedFrom.Run = "r0" },
+		"no fork": func(r *Run) { r.Started.ResumedFrom.Fork = nil },
+		"test":    func(r *Run) { r.Steps[0].Finished.Status = StepFailed },
+	} {
+		r := run()
+		forge(r)
+		if again.differs("r1")(r) == nil {
+			t.Errorf("%s: a second judgement of something else is not found", name)
+		}
+	}
+}

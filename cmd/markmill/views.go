@@ -49,7 +49,7 @@ func (a *app) stageKeptOutput(in engine.ViewInput, path string) error {
 
 // stageLeftOutput stages an OUTPUT whose run directory keeps no output notebook, and returns those that are left out.
 func stageLeftOutput(in engine.ViewInput, path string) []runs.LeftOutput {
-	if !in.Run.CanLeave() || isDevice(path) {
+	if path == "" || !in.Run.CanLeave() || isDevice(path) { // without a path OUTPUT is that of a comparison
 		return nil
 	}
 	var left []runs.LeftOutput

@@ -12,7 +12,7 @@ import (
 
 // laneWords say how many attempts pass: "3 of 5 attempts pass, 2 of them identical".
 func laneWords(l *notebooks.ManifestLanes) string {
-	words := fmt.Sprintf("%d of %s pass", l.Passed, plain.Counted(len(l.Rows)-l.NotBegun, "attempt"))
+	words := fmt.Sprintf("%d of %d attempts pass", l.Passed, len(l.Rows)-l.NotBegun)
 	switch {
 	case len(l.Identical) == 1 && l.Identical[0] == l.Passed:
 		words += ", all identical"

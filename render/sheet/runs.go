@@ -215,12 +215,11 @@ func Compare(list []*ComparedRun, better func(scrap string) Better) *Compared {
 	words := func(name, kind string, of func(*ComparedRun) string) {
 		t.column(name, kind, Unknown, func(c *ComparedRun) codec.Raw { return text(of(c)) })
 	}
-	run := func() { words("run", "run", func(c *ComparedRun) string { return c.Name }) }
 	attempts := slices.ContainsFunc(list, func(c *ComparedRun) bool { return c.Attempt != "" })
 	if attempts {
 		words("attempt", "run", func(c *ComparedRun) string { return c.Attempt })
 	} else {
-		run()
+		words("run", "run", func(c *ComparedRun) string { return c.Name })
 	}
 	notebook := func(c *ComparedRun) codec.Raw { return text(c.Notebook) }
 	if differ(list, notebook) {
@@ -293,7 +292,7 @@ func Compare(list []*ComparedRun, better func(scrap string) Better) *Compared {
 	t.column("tokens", "cost", Lower, used(func(u *runs.AgentTokens) float64 { return float64(u.Input + u.Output) }))
 	t.column("USD", "cost", Lower, used(func(u *runs.AgentTokens) float64 { return u.CostUSD }))
 	if attempts {
-		run()
+		words("run", "run", func(c *ComparedRun) string { return c.Run })
 	}
 	words("reason", "run", func(c *ComparedRun) string { return c.Reason })
 	for i := range t.Headings {

@@ -100,7 +100,7 @@ func (r *runner) judge(ctx context.Context, eng *engine.Engine, ended *runs.Swee
 	if err != nil {
 		return nil
 	}
-	req.Repository, req.Output, req.Assets, req.At, req.Reuse = r.request.Repository, "", "", at, engine.ReuseOff
+	req.Repository, req.At, req.Reuse = r.request.Repository, at, engine.ReuseOff
 	if req.ID, err = eng.NewID(req.Path); err != nil {
 		return err
 	}
@@ -157,10 +157,10 @@ func Compared(s *runs.Sweep, store runs.Store) []*sheet.ComparedRun {
 		c := &sheet.ComparedRun{Name: string(row.Run), Run: string(row.Run), Notebook: s.Started.Notebook,
 			Status: "not run", Parameters: map[string]codec.Raw{}, Scraps: map[string]codec.Raw{}}
 		if row.Run != "" {
-			c.Status = "not ended"
 			if run, _, err := store.Record(row.Run).Load(); err == nil {
 				c = sheet.OfRun(run)
 			}
+			c.Status = "not ended" // or not judged a second time
 		} else if s.Settled() {
 			c.Reason = "an earlier attempt passes"
 		}

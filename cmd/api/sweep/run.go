@@ -94,7 +94,7 @@ func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 func (r *runner) complete(done *runs.Sweep, signal int) error {
 	end, l := done.Verdict(signal), done.Started.Lanes
 	var out []byte
-	if l != nil && l.Output != "" && signal == 0 {
+	if l != nil && l.Output != "" && signal == 0 && r.err == nil {
 		var err error
 		if out, err = Output(done, r.store); err != nil {
 			return err
