@@ -88,6 +88,10 @@ func TestLanesKilled(t *testing.T) {
 			t.Errorf("row %d was judged %d times", i+1, after.Judged(i))
 		}
 	}
+	third, _, err := runs.Store{Dir: filepath.Join(l.dir, ".markmill")}.Record(after.Rows[2].Run).Load()
+	if err != nil || third.Started.ResumedFrom == nil || third.Started.ResumedFrom.Run != before.Rows[2].Run {
+		t.Errorf("the attempt that was cut is not resumed: %+v, %v", third.Started.ResumedFrom, err)
+	}
 	for _, what := range []string{"last-sweep", out} {
 		if text, code := l.markmill("runs", "verify", what); code != 0 || !strings.Contains(text, "4 rows, 5 runs") {
 			t.Errorf("%s: exit %d, %s", what, code, text)
