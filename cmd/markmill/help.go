@@ -35,7 +35,7 @@ var runGroups = []group{
 	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine",
 		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
 		"continue", "at", "reuse", "outdated", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
-	{"Attempts", []string{"backends", "attempts", "pick", "judge-once"}},
+	{"Attempts", []string{"backends", "attempts", "pick", "judge-once", "html", "format"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
 	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "timings", "update", "sanitize-with"}},

@@ -79,7 +79,7 @@ Exit codes: 0 an attempt passed, 1 none did, 2 usage (nothing ran), 3 all were b
 	f.IntVarP(&o.lanes.attempts, "attempts", "n", 0, "how many attempts `N` of each backend (default: attempts= of a step, "+
 		"else 1)")
 	f.IntVarP(&o.sweep.work.Jobs, "jobs", "j", 0,
-		"how many attempts go on at once, at most as many as there are processors (default: that many)")
+		"how many attempts go on at once (default: as many as there are processors)")
 	f.StringVar(&o.lanes.html, "html", "", "write the comparison as a page to `PAGE` (- is standard output)")
 	f.StringVar(&o.lanes.format, "format", "table", "of the comparison on standard output: table, markdown or csv")
 	o.lanes.flags(f)
@@ -127,7 +127,7 @@ func (a *app) lanes(ctx context.Context, path, output string, o *runOptions) err
 	return a.runNotebook(ctx, path, output, o)
 }
 
-// asked reports whether run has to compare attempts, and returns how many of each backend; 0 leaves it to the notebook.
+// attempts reports whether attempts are to be compared, by the command, its options or the notebook.
 func (o *runOptions) attempts(eng *engine.Engine) (bool, error) {
 	if o.comparing {
 		return true, nil

@@ -46,7 +46,8 @@ func (o *sweepOptions) flags(f *pflag.FlagSet) {
 		"leave out runs that have all these values: `NAME=VALUE,…`, or a YAML mapping in braces; repeatable")
 	f.IntVar(&o.maxRuns, "max-runs", sweep.DefaultMaxRuns, "refuse a sweep of more than `N` runs")
 	f.IntVarP(&o.work.Jobs, "jobs", "j", 0,
-		"how many runs of a sweep go on at once, at most as many as there are processors (default: that many)")
+		"how many runs of a sweep go on at once, at most as many as there are processors, or how many attempts (default: as "+
+			"many as there are processors)")
 	f.IntVar(&o.work.MaxFailures, "max-failures", 0, "begin no further run of a sweep after `N` did not pass")
 	f.BoolVar(&o.work.FailFast, "fail-fast", false,
 		"at the first run of a sweep that does not pass, interrupt the others and begin no further one")

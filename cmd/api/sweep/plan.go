@@ -43,8 +43,9 @@ type Work struct {
 	Sinks func(output string) engine.Sinks
 	// Sealed is called with the directory of each run whose record is complete, before its digest is taken. It may be
 	// nil.
-	Sealed      func(dir string) error
-	Jobs        int  // how many runs go on at once, at most as many as there are processors; 0 is that many
+	Sealed func(dir string) error
+	// how many runs go on at once, at most as many as there are processors, unless they are attempts; 0 is that many
+	Jobs        int
 	MaxFailures int  // begin no further run after so many did not pass; 0 is no limit
 	FailFast    bool // at the first run that does not pass, interrupt the others and begin no further one
 	// Ended is called for each run that has ended, with how many are left, from one goroutine at a time. It may be nil.

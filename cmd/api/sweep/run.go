@@ -130,7 +130,11 @@ func (s *Sweep) jobs() int {
 	if s.Shared() {
 		return 1
 	}
-	most := min(runtime.GOMAXPROCS(0), max(len(s.rows), 1))
+	rows := max(len(s.rows), 1)
+	most := min(runtime.GOMAXPROCS(0), rows)
+	if s.Work.Jobs > 0 && s.Lanes() { // an agent waits for its model most of the time
+		most = rows
+	}
 	if s.Work.Jobs > 0 {
 		return min(s.Work.Jobs, most)
 	}
