@@ -191,8 +191,8 @@ func (s *survey) stage(name, stage string) *Proof {
 	return &a.Proofs[slices.Index(notebooks.ProofStages, stage)]
 }
 
-// judge says what a run proves, and of which agents: those that were selected in it and in the runs inside it, or else the
-// one that its parameter agent names.
+// judge says what a run proves, and of which agents: those that were selected in it and in the runs inside it, or else
+// the one that its parameter agent names.
 func (s *survey) judge(n *notebook, run *runs.Run, dir string) (Proof, map[string]*runs.AdmittedAgent) {
 	by := map[string]*runs.AdmittedAgent{}
 	selected := func(r *runs.Run) {

@@ -152,8 +152,8 @@ func (s *survey) finish(a *Agent) error {
 	return nil
 }
 
-// replay is the command that runs a stage for an agent: with the values that its run was given, else with those of another
-// proof of the agent, else with those of its admission.
+// replay is the command that runs a stage for an agent: with the values that its run was given, else with those of
+// another proof of the agent, else with those of its admission.
 func (s *survey) replay(a *Agent, p *Proof, n *notebook, c engine.AgentConfig) []string {
 	words := []string{"markmill", "run", n.path}
 	if given, ok := s.params[a.Name]; ok {
@@ -196,7 +196,8 @@ func (a *Agent) todo(fix string) string {
 		case p.State == "running":
 			return fmt.Sprintf("wait for %s", p.Run)
 		case p.State == Damaged:
-			return fmt.Sprintf("see what is wrong with the record of %s: markmill runs verify %s; then run its command", p.Stage, p.Run)
+			return fmt.Sprintf("see what is wrong with the record of %s: markmill runs verify %s; then run its command",
+				p.Stage, p.Run)
 		default:
 			return fmt.Sprintf("see why %s did not pass: markmill show %s; then run its command", p.Stage, p.Run)
 		}
