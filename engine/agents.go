@@ -42,6 +42,10 @@ func (p *Plan) chooseAgent(e *Engine, s *notebooks.Step) kernel.Kernel {
 	}
 	p.agents[s.ID] = d
 	d.Requested, d.RequestedBy = s.Backend, "notebook"
+	judges := s.Has(notebooks.TagTest) || s.Has(notebooks.TagReview)
+	if b := p.request.Backend; b != "" && (d.Requested == "" || !judges) { // attempts that are compared have the same judges
+		d.Requested, d.RequestedBy = b, "request"
+	}
 	if d.Requested == "" {
 		d.Requested, d.RequestedBy = e.env(agentVariable), "environment"
 	}

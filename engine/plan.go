@@ -120,13 +120,14 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	return p.bind(ctx, e, errs, base)
 }
 
-// PlanAgain is Plan for a request that differs from that of an earlier plan in its values, its output and its id. What
+// PlanAgain is Plan for a request that differs from that of an earlier plan in its values, its backend, its output and
+// its id. What
 // the earlier plan read is not read again: the notebook, the base commit, the policies and the user's uncommitted
 // changes. If it differs in more, or the run depends on these changes, it is planned anew.
 func (e *Engine) PlanAgain(ctx context.Context, was *Plan, req Request) (*Plan, error) {
 	a, b := was.request, req
 	for _, r := range []*Request{&a, &b} {
-		r.ID, r.Given, r.Output, r.Assets, r.Sweep = "", nil, "", "", nil
+		r.ID, r.Given, r.Output, r.Assets, r.Sweep, r.Backend = "", nil, "", "", nil, ""
 	}
 	if was.seesChanges() || a.Branch != "" || a.Resume != "" || !reflect.DeepEqual(a, b) {
 		return e.Plan(ctx, req)

@@ -53,6 +53,7 @@ type Request struct {
 	// where steps start, relative to the worktree; "" is its root
 	Cwd      string `json:"cwd,omitzero"`
 	Kernel   string `json:"kernel,omitzero"`   // overrides the notebook's kernel
+	Backend  string `json:"backend,omitzero"`  // does the agents' steps, but those that judge and name another
 	Language string `json:"language,omitzero"` // of steps that name none
 
 	StepTimeout time.Duration `json:"-"`
@@ -134,7 +135,7 @@ func (r *Request) checkText() error {
 	}{
 		{"the path", []string{r.Path, r.MadeOf, r.Output, r.Assets, r.Repository, r.Origin, r.Folder}},
 		{"--base", []string{r.Base}}, {"--branch", []string{r.Branch}}, {"--copy", r.Copy}, {"--cwd", []string{r.Cwd}},
-		{"--kernel", []string{r.Kernel}}, {"--language", []string{r.Language}}, {"--skip-tag", r.SkipTags},
+		{"--kernel", []string{r.Kernel}}, {"--backends", []string{r.Backend}}, {"--language", []string{r.Language}}, {"--skip-tag", r.SkipTags},
 	} {
 		for _, text := range t.texts {
 			if err := notUTF8(t.what, text); err != nil {

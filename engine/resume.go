@@ -205,8 +205,9 @@ func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 // RequestOf makes a request of the options that a record keeps.
 func RequestOf(o *runs.OptionsData) (Request, error) {
 	req := Request{AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode,
-		Timings: o.Timings, Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language, StepTimeout: time.Duration(o.StepTimeoutNS),
-		RunTimeout: time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS), Only: o.Only, SkipTags: o.SkipTags,
+		Timings: o.Timings, Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language, Backend: o.Backend,
+		StepTimeout: time.Duration(o.StepTimeoutNS),
+		RunTimeout:  time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS), Only: o.Only, SkipTags: o.SkipTags,
 		From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
 	var err error
 	req.Given, err = GivenOf(o.Given)
@@ -270,8 +271,8 @@ func (i *InterruptedRun) Secrets() (names []string) {
 // Options are the options of the request that a resumed run reuses, with the given values that are no secrets.
 func (p *Plan) Options() *runs.OptionsData {
 	r := p.request
-	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Cwd: r.Cwd, StepTimeoutNS: int64(r.StepTimeout),
-		RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
+	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Backend: r.Backend, Cwd: r.Cwd,
+		StepTimeoutNS: int64(r.StepTimeout), RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
 		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until),
 		AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode, Timings: r.Timings}
 	for _, b := range p.Given() {

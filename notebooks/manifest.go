@@ -38,6 +38,7 @@ type Manifest struct {
 	Inputs   *Inputs           `json:"inputs,omitzero"`
 	Contract *ManifestContract `json:"contract,omitempty"`
 	Judges   *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
+	Lanes    *ManifestLanes    `json:"lanes,omitempty"`  // nil unless attempts were compared
 	Verdict  string            `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
 	Regions  []ManifestRegion  `json:"regions"`          // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
@@ -165,6 +166,20 @@ type ManifestJudges struct {
 	Changed []string `json:"changed"`         // paths
 	Passed  bool     `json:"passed"`          // false also where none ran a second time
 	Steps   []StepID `json:"steps,omitempty"` // that ran a second time
+}
+
+// ManifestLanes is a comparison of attempts: the runs of one notebook from one base commit, which differ in the agents
+// that did them. The rest of the manifest is of the attempt that was picked. What the attempts took stands in it: unlike
+// everything else of a manifest it varies with every run.
+type ManifestLanes struct {
+	Pick      string        `json:"pick"`                // one of Picks
+	Picked    int           `json:"picked,omitzero"`     // row, from 1; 0: none
+	Flaky     int           `json:"flaky,omitzero"`      // how many are judged in two ways, and so do not count as passed
+	NotBegun  int           `json:"not_begun,omitzero"`  // rows that no attempt was made for
+	Passed    int           `json:"passed"`              // how many passed, and no judge contradicts another
+	Identical []int         `json:"identical,omitempty"` // sizes of the groups of those with the same result tree
+	Columns   []string      `json:"columns"`
+	Rows      [][]codec.Raw `json:"rows"` // an attempt each; a missing value is null
 }
 
 // ManifestParam is a parameter as it was injected.

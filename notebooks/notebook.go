@@ -66,6 +66,7 @@ type Step struct {
 	ExpectExit *int   // nil: 0
 	Retries    int    // further tries after the first
 	Backend    string // of an agent's step: who does it; "" leaves it to the configuration
+	Attempts   int    // of an agent's step: how many runs of the notebook are compared; 0 is one
 	Normalize  []string
 	Env        map[string]string
 	Output     string // OutputOpen, OutputFolded, OutputHidden; "": the notebook's
@@ -94,6 +95,29 @@ func (nb *Notebook) OutputOf(s *Step) string {
 		return OutputHidden
 	}
 	return nb.Front.Output
+}
+
+// MaxAttempts is how many attempts there are at most of each backend.
+const MaxAttempts = 100
+
+// Which of several attempts is taken: the first that passes, the one that passes with the smallest change, or none.
+const (
+	PickFirst    = "first"
+	PickSmallest = "smallest"
+	PickNone     = "none"
+)
+
+// Picks are the words of pick:.
+var Picks = []string{PickFirst, PickSmallest, PickNone}
+
+// Attempts is how many attempts the notebook asks for; 0 asks for a plain run.
+func (nb *Notebook) Attempts() int {
+	for _, s := range nb.Steps {
+		if s.Attempts > 0 {
+			return s.Attempts
+		}
+	}
+	return 0
 }
 
 // Has reports whether the step carries a tag. Names of papermill, nbclient and nbval are translated when the notebook
@@ -157,6 +181,7 @@ type Front struct {
 	Reads            string // "", "on", "off": whether what steps read is watched
 	Inputs           []DeclaredInput
 	Reuse            string   // "", "on", "off", "tests": whether steps of earlier runs are carried
+	Pick             string   // "" or one of Picks: which of several attempts is taken
 	Output           string   // of each step, unless it says otherwise
 	Headline         []string // scraps that the verdict shows, in this order; nil: the first scalars
 	Proof            string   // "", or one of ProofStages: what of a coding agent the notebook proves

@@ -50,6 +50,7 @@ func (s *Step) Attributes() []Attribute {
 	}
 	add("retries", s.Retries > 0, s.Retries)
 	add("backend", s.Backend != "", s.Backend)
+	add("attempts", s.Attempts > 0, s.Attempts)
 	add("normalize", len(s.Normalize) > 0, s.Normalize)
 	add("output", s.Output != "", s.Output)
 	add("env", len(s.Env) > 0, s.Env)
@@ -83,7 +84,7 @@ func (s *Step) Info() string {
 // SameWork reports whether two steps do the same: what differs at most is how their output is shown and compared.
 func (s *Step) SameWork(other *Step) bool {
 	work := func(s Step) Step {
-		s.Output, s.Normalize = "", nil
+		s.Output, s.Normalize, s.Attempts = "", nil, 0
 		s.Tags = slices.DeleteFunc(slices.Clone(s.Tags), func(tag string) bool { return tag == TagHideOutput })
 		return s
 	}

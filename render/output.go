@@ -20,6 +20,12 @@ import (
 // was skipped for a reason, and a manifest. files is the run directory. The result depends on nothing but the
 // arguments.
 func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]byte, error) {
+	return output(name, nb, run, files, nil)
+}
+
+// output is Output for the attempt that is picked in a comparison; nil for other runs.
+func output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS, lanes *notebooks.ManifestLanes) ([]byte,
+	error) {
 	if notebooks.IsJupyterName(name) {
 		return jupyter.Output(name, nb, run, files)
 	}
@@ -35,13 +41,40 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 		return nil, err
 	}
 	m := result.Manifest(own, run)
-	m.Signature = result.SignatureOf(name, run)
+	if m.Lanes = lanes; lanes == nil {
+		m.Signature = result.SignatureOf(name, run)
+	}
 	steps, err := stepRegions(nb, run, &m, files, names)
 	if err != nil {
 		return nil, err
 	}
 	verdict := region.Region{Verdict: true, Body: []byte(result.VerdictMarkdown(&m, own.Front.Headline))}
 	return region.Splice(nb.Source, append(append(regions, verdict), steps...), m), nil
+}
+
+// Picked renders the output notebook of the attempt that is picked in a comparison, in Markdown.
+func Picked(name string, run *runs.Run, source []byte, files fs.FS, lanes *notebooks.ManifestLanes) ([]byte, error) {
+	nb, err := Recorded(run, source)
+	if err != nil {
+		return nil, err
+	}
+	return output(name, nb, run, files, lanes)
+}
+
+// NonePicked renders the output notebook of a comparison of which no attempt is picked: its only region is the verdict.
+// some is one of its runs.
+func NonePicked(some *runs.Run, source []byte, status runs.Status, lanes *notebooks.ManifestLanes) ([]byte, error) {
+	nb, err := Recorded(some, source)
+	if err != nil {
+		return nil, err
+	}
+	if nb, err = AsMarkdown(nb); err != nil {
+		return nil, err
+	}
+	m := notebooks.Manifest{Format: notebooks.ManifestFormat, SourcePath: some.Started.SourcePath,
+		Status: string(status), Parameters: []notebooks.ManifestParam{}, Lanes: lanes}
+	verdict := region.Region{Verdict: true, Body: []byte(result.VerdictMarkdown(&m, nil))}
+	return region.Splice(nb.Source, []region.Region{verdict}, m), nil
 }
 
 // Recorded parses the source of a run, in the language that the run detected.

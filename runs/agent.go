@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -134,7 +135,7 @@ type AgentTokens struct {
 type EligibilityData struct {
 	DecisionID      string         `json:"decision_id"`
 	Requested       string         `json:"requested,omitzero"`    // the backend that was asked for; "" left it to the choice
-	RequestedBy     string         `json:"requested_by,omitzero"` // the notebook, the environment
+	RequestedBy     string         `json:"requested_by,omitzero"` // the notebook, the environment, the request
 	SelectedBackend string         `json:"selected_backend"`      // "" is none
 	Denied          []DeniedAgent  `json:"denied,omitempty"`
 	RiskClass       string         `json:"risk_class"`
@@ -200,4 +201,58 @@ func isAgentEvent(t EventType) bool {
 		}
 	}
 	return false
+}
+
+// Backends are those that did, or were to do, the agents' steps of a run, in the order of the plan, each once.
+func (r *Run) Backends() (names []string) {
+	for i := range r.Steps {
+		if name := r.Steps[i].Backend(); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Backend is who did an agent's step, or was to do it; "" for other steps.
+func (s *StepRecord) Backend() string {
+	e := s.Eligibility
+	switch {
+	case e == nil:
+		return ""
+	case e.SelectedBackend == "" && e.Requested == "" && len(e.Denied) > 0:
+		return e.Denied[0].Backend
+	}
+	return cmp.Or(e.SelectedBackend, e.Requested)
+}
+
+// Tokens sums up what the backend of an agent's step reported; nil where it reported nothing.
+func (s *StepRecord) Tokens() (sum *AgentTokens) {
+	for _, e := range s.Turn {
+		if e.Usage == nil {
+			continue
+		}
+		if sum == nil {
+			sum = &AgentTokens{}
+		}
+		sum.add(e.Usage)
+	}
+	return sum
+}
+
+func (t *AgentTokens) add(more *AgentTokens) {
+	t.Input, t.Cached, t.Output = t.Input+more.Input, t.Cached+more.Cached, t.Output+more.Output
+	t.CostUSD += more.CostUSD
+}
+
+// Tokens sums up what the backends of a run reported; nil where none reported anything.
+func (r *Run) Tokens() (sum *AgentTokens) {
+	for i := range r.Steps {
+		if t := r.Steps[i].Tokens(); t != nil {
+			if sum == nil {
+				sum = &AgentTokens{}
+			}
+			sum.add(t)
+		}
+	}
+	return sum
 }

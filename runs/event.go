@@ -97,6 +97,8 @@ type RunStartedData struct {
 type SweepData struct {
 	ID  SweepID `json:"id"`
 	Row int     `json:"row"` // from 1
+	// Attempt is, of a comparison of attempts, its number among those of its backend, from 1; else 0.
+	Attempt int `json:"attempt,omitzero"`
 }
 
 // RerunData names the run that a run repeats.

@@ -55,6 +55,7 @@ type CarriedData struct {
 type OptionsData struct {
 	Kernel        string      `json:"kernel,omitzero"`
 	Language      string      `json:"language,omitzero"`
+	Backend       string      `json:"backend,omitzero"` // that does the agents' steps
 	Cwd           string      `json:"cwd,omitzero"`
 	StepTimeoutNS int64       `json:"step_timeout_ns,omitzero"`
 	RunTimeoutNS  int64       `json:"run_timeout_ns,omitzero"`

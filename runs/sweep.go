@@ -50,12 +50,15 @@ type SweepStartedData struct {
 	Options *OptionsData `json:"options"`
 	Names   []string     `json:"names"` // of the parameters that differ, in order
 	Rows    []SweepRow   `json:"rows"`
+	// Lanes says that the rows are attempts; nil of other sweeps.
+	Lanes *LanesData `json:"lanes,omitzero"`
 }
 
 // SweepRow is what one run of a sweep is asked.
 type SweepRow struct {
 	Given  []GivenData `json:"given"`
 	Output string      `json:"output,omitzero"` // absolute path of its output notebook
+	Lane   *LaneRow    `json:"lane,omitzero"`   // the attempt; nil of other sweeps
 }
 
 // SweepResumedData says that another process goes on with the sweep.
@@ -77,6 +80,8 @@ type SweepRunEndedData struct {
 	Reason string `json:"reason,omitzero"` // the first cause why it did not pass
 	Sums   Digest `json:"sums,omitzero"`   // digest of the run's SHA256SUMS; "" where no record was made
 	Millis int64  `json:"ms"`              // how long it took
+	// Lane is what the run of an attempt came to; nil of other sweeps, and where no record was made.
+	Lane *LaneData `json:"lane,omitzero"`
 }
 
 // Set takes over how a run ended.
@@ -90,6 +95,10 @@ func (d *SweepRunEndedData) Set(record *Record, run *Run) (err error) {
 type SweepCompletedData struct {
 	Status   Status `json:"status"`
 	ExitCode int    `json:"exit_code"`
+	// Of a comparison of attempts: the row that is picked, from 1, or 0, and the digest of the output notebook, if there
+	// is one.
+	Picked int    `json:"picked,omitzero"`
+	Output Digest `json:"output,omitzero"`
 }
 
 // Sweep is the record of a sweep, as its journal says.
@@ -116,9 +125,26 @@ func (s *SweepState) Missing() bool {
 	return s.Ended == nil || s.Ended.Status == Interrupted || strings.HasPrefix(s.Ended.Reason, CodeArtifactWriteFailure)
 }
 
-// Verdict is the status and the exit code of a sweep as its rows are: the worst of them. A status that is not known
-// counts as a failure. A signal that ended the sweep gives its own exit code.
+// Verdict is the status and the exit code of a sweep as its rows are: the worst of them, or pass if one of several
+// attempts passes. A status that is not known counts as a failure. A signal that ended the sweep gives its own exit code.
 func (s *Sweep) Verdict(signal int) SweepCompletedData {
+	v := SweepCompletedData{Picked: s.Picked()}
+	if v.Status = s.worst(); s.Started.Lanes != nil {
+		v.Status = s.lanesStatus()
+	}
+	switch {
+	case signal > 0:
+		v.Status, v.ExitCode = Interrupted, 128+signal
+	case v.Status == Blocked:
+		v.ExitCode = 3
+	case !v.Status.Passed():
+		v.ExitCode = 1
+	}
+	return v
+}
+
+// worst is the worst status of a row.
+func (s *Sweep) worst() Status {
 	order := []Status{Pass, Partial, Blocked, Interrupted, Fail}
 	worst := 0
 	for i := range s.Rows {
@@ -132,19 +158,13 @@ func (s *Sweep) Verdict(signal int) SweepCompletedData {
 		}
 		worst = max(worst, rank)
 	}
-	v := SweepCompletedData{Status: order[worst]}
-	switch {
-	case signal > 0:
-		v.Status, v.ExitCode = Interrupted, 128+signal
-	case v.Status == Blocked:
-		v.ExitCode = 3
-	case !v.Status.Passed():
-		v.ExitCode = 1
-	}
-	return v
+	return order[worst]
 }
 
 func (s Store) sweeps() string { return filepath.Join(s.Dir, "sweeps") }
+
+// SweepDir is the directory of a sweep.
+func (s Store) SweepDir(id SweepID) string { return filepath.Join(s.sweeps(), string(id)) }
 
 // FindSweep finds the directory of a sweep by its id or a part that begins it, by its directory, or the newest as
 // "last-sweep". It returns "" for a word that names no sweep: then it may name a run or a file.
@@ -318,7 +338,10 @@ func LoadSweep(dir string) (*Sweep, error) {
 		return nil, err
 	}
 	s.StartedAt = first.Time
-	for _, row := range s.Started.Rows {
+	for i, row := range s.Started.Rows {
+		if (row.Lane == nil) != (s.Started.Lanes == nil) {
+			return nil, cannotRead(dir, fmt.Errorf("row %d is an attempt, or is none, unlike its sweep", i+1))
+		}
 		s.Rows = append(s.Rows, SweepState{SweepRow: row})
 	}
 	for _, e := range events[1:] {

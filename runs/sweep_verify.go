@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,38 +44,65 @@ func VerifySweep(dir string, render RenderFunc, signers Signers) (*SweepVerifica
 	if done := sweep.Completed; done == nil {
 		v.Notes = append(v.Notes, "the sweep is not completed: markmill run --resume "+string(sweep.Started.SweepID)+
 			" runs what is missing")
-	} else if want := sweep.Verdict(max(0, done.ExitCode-128)); *done != want {
-		find(JournalFile, "the verdict is %s with exit code %d, and follows as %s with %d", done.Status, done.ExitCode,
-			want.Status, want.ExitCode)
+	} else if want := sweep.Verdict(max(0, done.ExitCode-128)); done.Status != want.Status ||
+		done.ExitCode != want.ExitCode || done.Picked != want.Picked {
+		find(JournalFile, "the verdict is %s with exit code %d and the pick %d, and follows as %s with %d and %d", done.Status,
+			done.ExitCode, done.Picked, want.Status, want.ExitCode, want.Picked)
+	}
+	// one verifies a run that the sweep names; differs says in what it is not what the sweep says.
+	one := func(row int, id RunID, named Digest, differs func(*Run) []string) error {
+		record := s.Record(id)
+		if _, err := os.Stat(record.Path()); errors.Is(err, fs.ErrNotExist) {
+			v.Notes = append(v.Notes, fmt.Sprintf("row %d: run %s is not kept any more", row+1, id))
+			return nil
+		}
+		got, err := record.Verify(render, signers)
+		if err != nil {
+			return err
+		}
+		v.Runs++
+		for _, f := range got.Findings {
+			find(string(id)+": "+f.Where, "%s", f.Message)
+		}
+		if sums, err := record.Sums(); err != nil || sums != named {
+			find(string(id), "the sweep names %s with %s, and the record here has %s", SumsFile, named, sums)
+		}
+		if got.Run != nil {
+			for _, words := range differs(got.Run) {
+				find(string(id), "%s", words)
+			}
+		}
+		return nil
 	}
 	for i := range sweep.Rows {
 		row := &sweep.Rows[i]
 		if row.Ended == nil || row.Ended.Sums == "" {
 			continue
 		}
-		record := s.Record(row.Run)
-		if _, err := os.Stat(record.Path()); errors.Is(err, fs.ErrNotExist) {
-			v.Notes = append(v.Notes, fmt.Sprintf("row %d: run %s is not kept any more", i+1, row.Run))
-			continue
-		}
-		got, err := record.Verify(render, signers)
+		err := one(i, row.Run, row.Ended.Sums, func(run *Run) []string { return sweep.differs(i, run) })
 		if err != nil {
 			return nil, err
 		}
-		v.Runs++
-		for _, f := range got.Findings {
-			find(string(row.Run)+": "+f.Where, "%s", f.Message)
-		}
-		if sums, err := record.Sums(); err != nil || sums != row.Ended.Sums {
-			find(string(row.Run), "the sweep names %s with %s, and the record here has %s", SumsFile, row.Ended.Sums, sums)
-		}
-		if got.Run != nil {
-			for _, words := range sweep.differs(i, got.Run) {
-				find(string(row.Run), "%s", words)
+		if l := row.Ended.Lane; l != nil && l.Again != nil {
+			if err := one(i, l.Again.Run, l.Again.Sums, l.Again.differs(row.Run)); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return v, nil
+}
+
+// differs says in what a run is not the second judgement of an attempt.
+func (d *JudgedData) differs(of RunID) func(*Run) []string {
+	return func(run *Run) (out []string) {
+		if from := run.Started.ResumedFrom; from == nil || from.Fork == nil || from.Run != of {
+			out = append(out, fmt.Sprintf("it is no fork of %s, which it is to judge again", of))
+		}
+		if !maps.Equal(JudgementOf(run), d.Judges) {
+			out = append(out, "what its tests said is not what the sweep says")
+		}
+		return out
+	}
 }
 
 // differs says in what a run is not what the sweep says of its row.
@@ -87,8 +115,14 @@ func (s *Sweep) differs(i int, run *Run) (out []string) {
 		out = append(out, fmt.Sprintf("its verdict is %s, and the sweep says %s", run.Status(), row.Ended.Status))
 	}
 	want := SweepData{ID: s.Started.SweepID, Row: i + 1}
+	if row.Lane != nil {
+		want.Attempt = row.Lane.Attempt
+	}
 	if run.Started.Sweep == nil || *run.Started.Sweep != want {
 		out = append(out, fmt.Sprintf("its record does not name row %d of %s", want.Row, want.ID))
+	}
+	if s.Started.Lanes != nil && row.Lane != nil {
+		out = append(out, s.verifyLane(i, run)...)
 	}
 	if run.Started.Options == nil {
 		return out

@@ -34,7 +34,7 @@ func (a *app) agentsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "agents", Short: "What a coding agent must know, in 40 lines",
 		Long: forAgents, Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(a.agentsAdmit(), a.agentsList())
+	c.AddCommand(a.agentsAdmit(), a.agentsList(), a.agentsRates())
 	return c
 }
 

@@ -367,8 +367,10 @@ func TestAgentsCommand(t *testing.T) {
 	}
 }
 
+type agentProgram struct{ backend, program, path, model string }
+
 // agentPrograms are the programs of the backends below node_modules, and what their base URL has behind the scenario's.
-var agentPrograms = []struct{ backend, program, path, model string }{
+var agentPrograms = []agentProgram{
 	{"codex", "@openai/codex-linux-*/vendor/*/bin/codex", "/v1", "scripted"},
 	{"claude", "@anthropic-ai/claude-code-linux-*/claude", "", ""},
 	{"gemini", "@google/gemini-cli/bundle/gemini.js", "", "gemini-2.5-pro"},

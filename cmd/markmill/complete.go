@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +48,7 @@ func (a completion) register(root *cobra.Command) {
 		return c
 	}
 	source := []string{"md", "ipynb", "qmd", "Rmd", "py", "R", "jl", "sh"}
-	for _, path := range []string{"run", "inspect", "check", "test", "strip", "convert", "merge", "bisect"} {
+	for _, path := range []string{"run", "lanes", "inspect", "check", "test", "strip", "convert", "merge", "bisect"} {
 		at(path).ValidArgsFunction = filesEnding(source)
 	}
 	for _, path := range []string{"show", "scraps", "diff", "runs verify"} {
@@ -72,19 +73,22 @@ func (a completion) register(root *cobra.Command) {
 		{[]string{"run"}, "until", ofNotebook(stepIDs)},
 		{[]string{"run"}, "skip-tag", listed(ofNotebook(tags))},
 		{[]string{"bisect"}, "step", ofNotebook(stepIDs)},
-		{[]string{"run", "test", "runs resume", "runs fork", "bisect"}, "parameters", parameters},
-		{[]string{"run", "test", "bisect"}, "parameters-raw", parameters},
-		{[]string{"run", "test", "bisect"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
-		{[]string{"run", "test"}, "kernel", listing(cobra.ShellCompDirectiveDefault, a.kernels)},
+		{[]string{"run", "lanes", "test", "runs resume", "runs fork", "bisect"}, "parameters", parameters},
+		{[]string{"run", "lanes", "test", "bisect"}, "parameters-raw", parameters},
+		{[]string{"run", "lanes", "test", "bisect"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
+		{[]string{"run", "lanes", "test"}, "kernel", listing(cobra.ShellCompDirectiveDefault, a.kernels)},
+		{[]string{"lanes"}, "backends", listed(listing(cobra.ShellCompDirectiveDefault, a.admitted))},
+		{[]string{"run", "lanes"}, "pick", words(notebooks.Picks...)},
+		{[]string{"lanes"}, "format", words("table", "markdown", "csv")},
 		{[]string{"run"}, "language", words(languages("")...)},
 		{[]string{"run"}, "engine", words("markmill", "nbclient")},
-		{[]string{"run", "test"}, "dirty",
+		{[]string{"run", "lanes", "test"}, "dirty",
 			words("ignore\tleave uncommitted changes out", "include\tcopy them into the worktree", "block\trefuse to run")},
-		{[]string{"run", "runs resume", "runs fork"}, "log-level",
+		{[]string{"run", "lanes", "runs resume", "runs fork"}, "log-level",
 			words("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "NOTSET")},
 		{[]string{"run"}, "resume", a.onlyRuns(-1)},
 		{[]string{"run"}, "continue", a.onlyRuns(-1)},
-		{[]string{"run", "test"}, "base", listing(cobra.ShellCompDirectiveDefault, a.revisions)},
+		{[]string{"run", "lanes", "test"}, "base", listing(cobra.ShellCompDirectiveDefault, a.revisions)},
 		{[]string{"run"}, "branch", words()},
 		{[]string{"new"}, "kind", words("task\ta change and its test", "health\tmeasure, report, alert")},
 		{[]string{"convert"}, "to", words(formNames...)},
@@ -254,6 +258,19 @@ func (a completion) kernels([]string) []string {
 	slices.Sort(out)
 	name := func(s string) string { before, _, _ := strings.Cut(s, "\t"); return before }
 	return slices.CompactFunc(out, func(x, y string) bool { return name(x) == name(y) })
+}
+
+// admitted lists the agents that markmill.yaml admits.
+func (a completion) admitted([]string) []string {
+	_, src, err := a.here()
+	if err != nil {
+		return nil
+	}
+	cfg, err := engine.LoadConfig(api.RootOf(src))
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(cfg.Agents))
 }
 
 func languages(about string) []string {

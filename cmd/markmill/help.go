@@ -19,7 +19,7 @@ type group struct {
 
 // commandGroups are the headings of markmill --help. Commands in none of them are listed under the last.
 var commandGroups = []group{
-	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test"}},
+	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "lanes", "test"}},
 	{"Look at what ran", []string{"show", "runs", "scraps"}},
 	{"Review and compare", []string{"review", "diff", "bisect", "merge"}},
 	{"Approvals", []string{"approve", "deny"}},
@@ -35,6 +35,7 @@ var runGroups = []group{
 	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine",
 		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
 		"continue", "at", "reuse", "outdated", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
+	{"Attempts", []string{"backends", "attempts", "pick", "judge-once"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
 	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "timings", "update", "sanitize-with"}},
@@ -54,7 +55,7 @@ var stripGroups = []group{
 // optionGroups are the headings for the options of a command; none where it has few.
 func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
-	case "markmill run", "markmill runs resume", "markmill runs fork", "markmill test", "markmill bisect":
+	case "markmill run", "markmill lanes", "markmill runs resume", "markmill runs fork", "markmill test", "markmill bisect":
 		return runGroups
 	case "markmill strip", "markmill git install":
 		return stripGroups

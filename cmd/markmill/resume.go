@@ -19,6 +19,7 @@ var decided = []string{
 	"language", "cwd",
 	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base", "dirty", "in-place",
 	"branch", "copy", "matrix", "params-table", "include", "exclude", "max-runs",
+	"attempts", "pick", "judge-once",
 }
 
 func (a *app) runsResume() *cobra.Command {

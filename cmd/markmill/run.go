@@ -54,6 +54,8 @@ type runOptions struct {
 	resume                    string // a run or a sweep to go on from
 	goOn                      string // a run to fork at its first step that did not pass
 	sweep                     sweepOptions
+	lanes                     laneOptions
+	comparing                 bool // the command is lanes
 	outdated                  bool // run what is not current below the paths
 }
 
@@ -71,6 +73,9 @@ With --matrix or --params-table it is a sweep: a run for each combination of val
 processors. A table of them is printed at the end. OUTPUT has the names of parameters in braces. The sweep has a
 record of its own, which names its runs: markmill scraps, convert and runs verify take its id, or last-sweep.
 
+With attempts= at an agent's step, or --attempts, it is run so many times, as by markmill lanes. An attempt is picked
+(pick: of the notebook, else the first that passes), and OUTPUT is that of its run, with the comparison.
+
 With --outdated it takes folders and files, and runs only the notebooks below them (default: the repository)
 whose output is not current (see markmill status), each with the parameters that the output says it was given,
 to the same path, without the change of that run where the tree has it already. Uncommitted changes count, and
@@ -87,6 +92,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
   markmill run --outdated reports`,
 		Args: a.resumeArgs(o),
 		RunE: func(c *cobra.Command, paths []string) error {
+			o.lanes.changed = c.Flags().Changed
 			if o.version {
 				return a.printVersion()
 			}
@@ -161,6 +167,9 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.goOn, "continue", "",
 		"go on with `RUN` at its first step that did not pass, with NOTEBOOK as it is now (see runs fork)")
 	o.sweep.flags(f)
+	f.IntVar(&o.lanes.attempts, "attempts", 0, "compare `N` attempts of the agent, in the place of attempts= of its step (see "+
+		"lanes)")
+	o.lanes.flags(f)
 	o.viewFlags(f)
 	o.papermillFlags(f)
 	return c
@@ -303,8 +312,16 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		settings = api.LikeSource(eng.Config.Output, isJupyter(path, src))
 		output = settings
 	}
-	if o.sweep.asked() {
+	compare, err := o.attempts(eng)
+	switch {
+	case err != nil:
+		return err
+	case compare:
+		return a.compareAttempts(ctx, path, output, o)
+	case o.sweep.asked():
 		return a.sweepNotebook(ctx, path, output, o)
+	case o.lanes.changed != nil && o.lanes.changed("jobs"):
+		return usagef("--jobs is for sweeps and attempts: give --matrix NAME=VALUES, --params-table FILE, or --attempts N")
 	}
 	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
 		return err

@@ -259,7 +259,11 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 					return usagef("--%s is for --rerun", name)
 				}
 			}
-			if dir, err := a.sweepNamed(words[0]); err != nil || dir != "" {
+			dir, err := a.sweepNamed(words[0])
+			if err == nil && dir == "" {
+				dir, err = a.lanesOutput(words[0])
+			}
+			if err != nil || dir != "" {
 				return errors.Join(err, a.verifySweep(dir, allowed, signed, asJSON))
 			}
 			got, commits, err := a.verify(words[0], allowed)

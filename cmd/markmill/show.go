@@ -83,7 +83,7 @@ func (a *app) show(word string, o showOptions) error {
 		}
 		page.Doc = it.Doc
 		if m := manifestOf(it.Doc.Name, it.Source); m != nil {
-			page.Reasons = m.Blockers
+			page.Reasons, page.Lanes = m.Blockers, m.Lanes
 		}
 		if o.json {
 			return a.printJSON("notebook", newShownNotebook(&page))

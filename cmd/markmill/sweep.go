@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,9 +57,12 @@ func (o *sweepOptions) asked() bool { return len(o.matrix) > 0 || o.table != "" 
 
 // check returns an error for options that do not go together.
 func (o *runOptions) checkSweep(c *cobra.Command, output string) error {
+	if o.sweep.work.Jobs < 0 || c.Flags().Changed("jobs") && o.sweep.work.Jobs < 1 {
+		return usagef("-j %d runs nothing; give how many runs may go on at once", o.sweep.work.Jobs)
+	}
 	if !o.sweep.asked() {
 		for _, name := range sweepFlags {
-			if f := c.Flags().Lookup(name); f != nil && f.Changed && !c.Flags().Changed("resume") {
+			if f := c.Flags().Lookup(name); f != nil && f.Changed && name != "jobs" && !c.Flags().Changed("resume") {
 				return usagef("--%s is for sweeps: give --matrix NAME=VALUES or --params-table FILE", name)
 			}
 		}
@@ -78,8 +82,6 @@ func (o *runOptions) checkSweep(c *cobra.Command, output string) error {
 			"leave OUTPUT out")
 	case o.sweep.maxRuns < 1:
 		return usagef("--max-runs %d allows nothing", o.sweep.maxRuns)
-	case o.sweep.work.Jobs < 0 || c.Flags().Changed("jobs") && o.sweep.work.Jobs < 1:
-		return usagef("-j %d runs nothing; give how many runs may go on at once", o.sweep.work.Jobs)
 	case o.sweep.work.MaxFailures < 0 || c.Flags().Changed("max-failures") && o.sweep.work.MaxFailures < 1:
 		return usagef("--max-failures %d; give a number from 1 on, or leave it out", o.sweep.work.MaxFailures)
 	}
@@ -194,7 +196,11 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 		a.tell("markmill: the runs work in the same folder, so they go on one after another\n")
 	}
 	if shown {
-		a.tell("markmill: sweep %s: %d runs\n", s.ID(), s.Len())
+		what := "runs"
+		if s.Lanes() {
+			what = "attempts"
+		}
+		a.tell("markmill: %s: %d %s\n", string(s.ID()), s.Len(), what)
 	}
 	work.Ended = func(row int, end runs.SweepRunEndedData, left int) {
 		if shown && (o.progress || !end.Status.Passed()) {
@@ -207,8 +213,10 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 	}
 	var ran []runs.RunID
 	for i := range done.Rows {
-		if done.Rows[i].Ended != nil {
-			ran = append(ran, done.Rows[i].Run)
+		if end := done.Rows[i].Ended; end != nil {
+			if ran = append(ran, end.Run); end.Lane != nil && end.Lane.Again != nil {
+				ran = append(ran, end.Lane.Again.Run)
+			}
 		}
 	}
 	a.retain(eng, eng.Source, ran...)
@@ -242,6 +250,9 @@ type sweepDocument struct {
 
 // printSweep prints the table of a sweep and ends with its exit code.
 func (a *app) printSweep(done *runs.Sweep, store runs.Store, o *runOptions) error {
+	if done.Started.Lanes != nil {
+		return a.printLanes(done, store, o)
+	}
 	table := sweep.Table(done, store)
 	id := done.Started.SweepID
 	if o.json {
@@ -257,11 +268,9 @@ func (a *app) printSweep(done *runs.Sweep, store runs.Store, o *runOptions) erro
 	} else if err := table.Write(a.stdout, "table"); err != nil {
 		return err
 	}
-	passed, missing := 0, 0
+	passed, missing := 0, done.MissingRows()
 	for i := range done.Rows {
-		if row := &done.Rows[i]; row.Missing() {
-			missing++
-		} else if row.Ended.Status.Passed() {
+		if row := &done.Rows[i]; !row.Missing() && row.Ended.Status.Passed() {
 			passed++
 		}
 	}
@@ -287,7 +296,7 @@ func (a *app) resumeSweep(ctx context.Context, dir string, paths []string, o *ru
 	if err != nil {
 		return err
 	}
-	if s.Len() == 0 {
+	if s.Done() {
 		return &notebooks.Error{Kind: notebooks.KindOption, Msg: string(s.ID()) + " has no run that is missing",
 			Hint: "markmill scraps " + string(s.ID()) + " shows its table"}
 	}
@@ -323,6 +332,7 @@ func (a *app) verifySweep(dir, allowed string, signed, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	verifyLanes(got, runs.StoreOfSweep(dir))
 	out := verified{OK: len(got.Findings) == 0, Findings: append([]runs.Finding{}, got.Findings...), Notes: got.Notes}
 	if got.Sweep != nil {
 		out.Sweep = got.Sweep.Started.SweepID
@@ -336,13 +346,23 @@ func (a *app) verifySweep(dir, allowed string, signed, asJSON bool) error {
 
 // convertSweep writes the page of a sweep.
 func (a *app) convertSweep(dir, to, form string) error {
-	if form != formHTML {
-		return usagef("%s is a sweep, and becomes an HTML page only: name an OUTPUT that ends in .html; markmill scraps "+
-			"writes its table", dir)
-	}
 	done, err := runs.LoadSweep(dir)
 	if err != nil {
 		return err
+	}
+	if done.Started.Lanes != nil && form == "" && notebooks.FormOfName(to) == notebooks.FormNative {
+		page, err := sweep.Output(done, runs.StoreOfSweep(dir))
+		if err == nil && done.Picked() > 0 && to != "-" && !remote.Is(to) {
+			err = sweep.Pictures(done, runs.StoreOfSweep(dir), filepath.Dir(to))
+		}
+		if err != nil {
+			return err
+		}
+		return a.writeResult("OUTPUT", to, page)
+	}
+	if form != formHTML {
+		return usagef("%s is a sweep, and becomes an HTML page only: name an OUTPUT that ends in .html; markmill scraps "+
+			"writes its table", dir)
 	}
 	page, err := sweep.Page(done, runs.StoreOfSweep(dir))
 	if err != nil {

@@ -192,7 +192,7 @@ func (m *jupytext) other(d *Document, c *Cell) (text string, marked bool) {
 
 // attributeOrder are the attributes of a step, which text forms write among the metadata of a cell.
 var attributeOrder = []string{"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "backend",
-	"normalize", "env", "output"}
+	"attempts", "normalize", "env", "output"}
 
 func isAttribute(name string) bool {
 	return slices.Contains(attributeOrder, name) || strings.HasPrefix(name, "env.")

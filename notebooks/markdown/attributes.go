@@ -50,6 +50,17 @@ var attributes = map[string]attribute{
 		}
 		return wantWord(a.val, "the name of an agent's backend, such as backend=codex")
 	},
+	"attempts": func(s *notebooks.Step, a attr) error {
+		n, err := strconv.Atoi(a.val)
+		if err != nil || n < 1 || n > notebooks.MaxAttempts {
+			return fmt.Errorf("expected a number from 1 to %d, such as attempts=3", notebooks.MaxAttempts)
+		}
+		if s.Lang != "agent" {
+			return errors.New("only a step of the language agent has attempts; retries= tries another step again")
+		}
+		s.Attempts = n
+		return nil
+	},
 	"normalize": func(s *notebooks.Step, a attr) error {
 		s.Normalize = append(s.Normalize, a.words()...)
 		return wantWord(strings.Join(s.Normalize, ""), "the names of rules, such as normalize=durations,paths")
@@ -78,7 +89,7 @@ func outputWord(text string) (string, error) {
 
 // attributeNames are suggested, and listed, for an unknown attribute.
 var attributeNames = []string{
-	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "backend", "normalize", "env", "output",
+	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "backend", "attempts", "normalize", "env", "output",
 	"tags", "name",
 }
 

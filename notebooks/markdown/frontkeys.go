@@ -68,6 +68,7 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"reads":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reads, "on", "off") },
 	"inputs": declaredInputs,
 	"reuse":  func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Reuse, "on", "off", "tests") },
+	"pick":   func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Pick, notebooks.Picks...) },
 	"headline": func(f *notebooks.Front, n *yaml.Node) error {
 		if err := setTexts(n, &f.Headline); err != nil {
 			return err
@@ -95,7 +96,7 @@ var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict",
 	"sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "interrupt_on_timeout", "headline", "output",
-	"reads", "inputs", "reuse", "steps", "proof",
+	"reads", "inputs", "reuse", "pick", "steps", "proof",
 }
 
 func isOn(n *yaml.Node, to *bool) error {

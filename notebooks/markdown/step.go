@@ -209,6 +209,14 @@ func (r *parser) apply(s *notebooks.Step, a attr, spelled notebooks.Form) {
 		for _, tag := range a.words() {
 			r.checkTag(s, mark{tag, a.at}, s.Lang)
 		}
+	case "attempts":
+		for _, other := range r.nb.Steps {
+			if other != s && other.Attempts > 0 {
+				r.mistake(notebooks.KindOption, a.at, s.ID, fmt.Sprintf("attempts: the step in line %d has attempts, too, and an "+
+					"attempt is a run of the whole notebook", other.Line), "leave it out at one of them")
+				break
+			}
+		}
 	}
 	if err := set(s, a); err != nil {
 		r.mistake(notebooks.KindOption, a.at, s.ID, fmt.Sprintf("%s: %v", a.key, err), "")

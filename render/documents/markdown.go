@@ -205,6 +205,7 @@ func stepCell(s *notebooks.Step) diff.Cell {
 	option("timeout (s)", s.Timeout != 0, s.Timeout.Seconds())
 	option("retries", s.Retries != 0, s.Retries)
 	option("backend", s.Backend != "", s.Backend)
+	option("attempts", s.Attempts != 0, s.Attempts)
 	option("cwd", s.Cwd != "", s.Cwd)
 	option("kernel", s.Kernel != "", s.Kernel)
 	option("normalize", len(s.Normalize) > 0, s.Normalize)

@@ -13,10 +13,17 @@ import (
 // marked.
 func Compared(t *sheet.Compared) []byte {
 	var w writer
-	title := plain.Counted(len(t.Runs), "run") + " compared"
+	what := "run"
+	if len(t.Runs) > 0 && t.Runs[0].Attempt != "" {
+		what = "attempt"
+	}
+	title := plain.Counted(len(t.Runs), what) + " compared"
 	w.put(`<div class="top"><h1>%s</h1>`+"\n", title)
 	if names := notebooksOf(t); len(names) == 1 {
 		w.put(`<p class="lead">of <code>%s</code></p>`+"\n", cleanLine(names[0]))
+	}
+	if t.Note != "" {
+		w.put(`<p class="lead">%s</p>`+"\n", cleanLine(t.Note))
 	}
 	if len(t.Same) > 0 {
 		w.put(`<p class="shared"><span class="dim">The same in all:</span>`)
@@ -39,7 +46,8 @@ func Compared(t *sheet.Compared) []byte {
 }
 
 // groups are the headings above the columns of a kind.
-var groups = map[string]markup{"parameter": "Parameters", "scrap": "Scraps", "tests": "Tests", "change": "Change"}
+var groups = map[string]markup{"parameter": "Parameters", "scrap": "Scraps", "tests": "Tests", "change": "Change",
+	"cost": "Cost"}
 
 // comparedHead writes the heading: the kinds, and below them the names of the columns.
 func comparedHead(w *writer, t *sheet.Compared) {
@@ -98,7 +106,10 @@ func comparedRow(w *writer, t *sheet.Compared, row int) {
 		switch {
 		case i == 0:
 			name, when := run.Name, ""
-			if !run.Started.IsZero() {
+			switch {
+			case run.Attempt != "": // its run has a column of its own
+				name = run.Attempt
+			case !run.Started.IsZero():
 				name, when = runs.RunID(run.Run).Short(), run.Started.UTC().Format("2006-01-02 15:04:05Z")
 			}
 			w.put(`<th scope="row" title="%s"><span class="name">%s</span>`, cleanLine(run.Name), cleanLine(cmp.Or(name, run.Name)))
@@ -108,6 +119,9 @@ func comparedRow(w *writer, t *sheet.Compared, row int) {
 			w.put("</th>")
 		case c.Kind == "run" && c.Name == "status":
 			w.put(`<td class="%s">%s %s</td>`, string(st), verdictSign(st, words), words)
+		case c.Kind == "run" && c.Name == "run" && run.Run != "":
+			w.put(`<td class="%s"><span class="name" title="%s">%s</span></td>`, cellClass(t, i), cleanLine(run.Run),
+				cleanLine(runs.RunID(run.Run).Short()))
 		case t.Marks[row][i] != "":
 			m := t.Marks[row][i]
 			w.put(`<td class="%s"><span class="mark %s" title="%s">%s<i aria-hidden="true">%s</i><b class="unseen"> %s</b></span></td>`,

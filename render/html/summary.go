@@ -101,7 +101,10 @@ func (p *notebookPage) summary(st state, words string) markup {
 		}
 		warning.put("</ul></div>")
 	}
-	p.stepRow(&rows)
+	lanes := p.lanes()
+	if lanes == "" || len(p.results) > 0 { // else the page is of a comparison alone, and no step is of interest
+		p.stepRow(&rows)
+	}
 	if len(p.results) > 0 {
 		p.testRow(&rows)
 		p.changeRow(&rows)
@@ -113,7 +116,31 @@ func (p *notebookPage) summary(st state, words string) markup {
 		below.put(`<details class="more front"><summary>front matter</summary>%s</details>`,
 			p.code("yaml", string(p.nb.Source[f.Start:f.End])))
 	}
-	return p.top(st, words, lead.markup(), warning.markup(), rows.markup(), below.markup())
+	return p.top(st, words, lead.markup(), warning.markup(), rows.markup(), below.markup()+lanes)
+}
+
+// lanes renders the comparison of attempts; "" without one.
+func (p *notebookPage) lanes() markup {
+	if p.manifest == nil || p.manifest.Lanes == nil {
+		return ""
+	}
+	var w writer
+	columns := result.LaneColumns(p.manifest.Lanes)
+	w.put(`<p class="lead">%s</p><div class="prose" tabindex="0" role="region" aria-label="Attempts"><table><thead><tr>`,
+		cleanLine(result.LanesWords(p.manifest.Lanes)))
+	for i := range columns {
+		w.put(`<th scope="col">%s</th>`, cleanLine(columns[i].Name))
+	}
+	w.put("</tr></thead><tbody>\n")
+	for row := range p.manifest.Lanes.Rows {
+		w.put("<tr>")
+		for i := range columns {
+			w.put(`<td>%s</td>`, cleanLine(columns[i].Cells[row]))
+		}
+		w.put("</tr>\n")
+	}
+	w.put("</tbody></table></div>\n")
+	return w.markup()
 }
 
 // stepRow counts the steps by state, with links to those that did not pass.

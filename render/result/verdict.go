@@ -26,7 +26,11 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(strings.TrimRight("> "+text, " ") + "\n") }
 	head := fmt.Sprintf("**%s %s**", RunMark(runs.Status(m.Status)), StatusWords(m.Status))
-	line(strings.Join(append([]string{head}, verdictFacts(m)...), " · "))
+	facts := verdictFacts(m)
+	if m.Lanes != nil && m.Lanes.Picked == 0 { // the verdict is that of the comparison alone
+		facts = nil
+	}
+	line(strings.Join(append([]string{head}, facts...), " · "))
 	if reasons := ReasonLines(m); len(reasons) > 0 {
 		line("")
 		for _, reason := range reasons {
@@ -37,6 +41,12 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 		if words != "" {
 			line("")
 			line(words)
+		}
+	}
+	if m.Lanes != nil {
+		line("")
+		for _, text := range lanesMarkdown(m.Lanes) {
+			line(text)
 		}
 	}
 	return b.String()

@@ -31,6 +31,14 @@ type ComparedRun struct {
 	Tests      *notebooks.ManifestTests `json:"tests,omitempty"` // of all steps
 	Change     *ChangeSize              `json:"change,omitempty"`
 	Seconds    *float64                 `json:"seconds,omitempty"`
+	// Of a run with an agent's step: who did it, whether only paths were changed that may be, and what it took.
+	Backend string            `json:"backend,omitzero"`
+	Paths   string            `json:"paths,omitzero"` // allowed, outside
+	Usage   *runs.AgentTokens `json:"usage,omitempty"`
+	// Of an attempt that is compared with others (markmill lanes).
+	Attempt string `json:"attempt,omitzero"` // the backend, and a number
+	Tree    string `json:"tree,omitzero"`    // a letter for each result tree
+	Judged  string `json:"judged,omitzero"`  // once, twice, 3×; flaky: the tests that judge the same tree in two ways
 
 	params, scraps []string // their names, in order
 }
@@ -64,7 +72,25 @@ func OfRun(run *runs.Run) *ComparedRun {
 		took := run.FinishedAt.Sub(run.StartedAt).Seconds()
 		c.Seconds = &took
 	}
+	c.agents(run)
 	return c
+}
+
+// agents adds what is of interest where an agent does a step.
+func (c *ComparedRun) agents(run *runs.Run) {
+	c.Backend, c.Usage = strings.Join(run.Backends(), "+"), run.Tokens()
+	if c.Backend == "" {
+		return
+	}
+	if s := run.Started.Sweep; s != nil && s.Attempt > 0 {
+		c.Attempt = c.Backend + " " + strconv.Itoa(s.Attempt)
+	}
+	if run.Diff != nil && run.Diff.Skipped == "" {
+		c.Paths = "outside"
+		if run.Diff.AllowedPassed {
+			c.Paths = "allowed"
+		}
+	}
 }
 
 // OfNotebook makes a ComparedRun of an output notebook; its manifest may be nil.
@@ -165,12 +191,13 @@ type Compared struct {
 	// Same are the parameters with the same value in all runs, which are no columns.
 	Same     []notebooks.ManifestParam
 	Headings []ComparedColumn // of the columns
+	Note     string           // what a page says of all
 }
 
 // ComparedColumn is a column of a comparison.
 type ComparedColumn struct {
 	Name   string // as in the sheet
-	Kind   string // run, parameter, scrap, tests, change or time
+	Kind   string // run, parameter, scrap, tests, change, time or cost
 	Better Better
 	Marked bool // some cell of it has a mark
 }
@@ -185,12 +212,24 @@ func Compare(list []*ComparedRun, better func(scrap string) Better) *Compared {
 	for range list {
 		t.Rows, t.Marks = append(t.Rows, nil), append(t.Marks, nil)
 	}
-	t.column("run", "run", Unknown, func(c *ComparedRun) codec.Raw { return text(c.Name) })
+	words := func(name, kind string, of func(*ComparedRun) string) {
+		t.column(name, kind, Unknown, func(c *ComparedRun) codec.Raw { return text(of(c)) })
+	}
+	run := func() { words("run", "run", func(c *ComparedRun) string { return c.Name }) }
+	attempts := slices.ContainsFunc(list, func(c *ComparedRun) bool { return c.Attempt != "" })
+	if attempts {
+		words("attempt", "run", func(c *ComparedRun) string { return c.Attempt })
+	} else {
+		run()
+	}
 	notebook := func(c *ComparedRun) codec.Raw { return text(c.Notebook) }
 	if differ(list, notebook) {
 		t.column("notebook", "run", Unknown, notebook)
 	}
-	t.column("status", "run", Unknown, func(c *ComparedRun) codec.Raw { return text(c.Status) })
+	words("status", "run", func(c *ComparedRun) string { return c.Status })
+	if !attempts {
+		words("backend", "run", func(c *ComparedRun) string { return c.Backend })
+	}
 	for _, name := range namesOf(list, func(c *ComparedRun) []string { return c.params }) {
 		value := func(c *ComparedRun) codec.Raw { return c.Parameters[name] }
 		if len(list) > 1 && !differ(list, value) {
@@ -223,6 +262,9 @@ func Compare(list []*ComparedRun, better func(scrap string) Better) *Compared {
 	if slices.ContainsFunc(list, func(c *ComparedRun) bool { return c.Tests != nil && c.Tests.Skipped > 0 }) {
 		count("tests skipped", "tests", Unknown, tests(func(m *notebooks.ManifestTests) int { return m.Skipped }))
 	}
+	words("judged", "tests", func(c *ComparedRun) string { return c.Judged })
+	words("paths", "change", func(c *ComparedRun) string { return c.Paths })
+	words("tree", "change", func(c *ComparedRun) string { return c.Tree })
 	change := func(of func(*ChangeSize) int) func(*ComparedRun) (int, bool) {
 		return func(c *ComparedRun) (int, bool) {
 			if c.Change == nil {
@@ -240,7 +282,20 @@ func Compare(list []*ComparedRun, better func(scrap string) Better) *Compared {
 		}
 		return codec.Raw(strconv.FormatFloat(math.Round(*c.Seconds*1000)/1000, 'f', -1, 64))
 	})
-	t.column("reason", "run", Unknown, func(c *ComparedRun) codec.Raw { return text(c.Reason) })
+	used := func(of func(*runs.AgentTokens) float64) func(*ComparedRun) codec.Raw {
+		return func(c *ComparedRun) codec.Raw {
+			if c.Usage == nil || of(c.Usage) == 0 {
+				return nil
+			}
+			return codec.Raw(strconv.FormatFloat(of(c.Usage), 'f', -1, 64))
+		}
+	}
+	t.column("tokens", "cost", Lower, used(func(u *runs.AgentTokens) float64 { return float64(u.Input + u.Output) }))
+	t.column("USD", "cost", Lower, used(func(u *runs.AgentTokens) float64 { return u.CostUSD }))
+	if attempts {
+		run()
+	}
+	words("reason", "run", func(c *ComparedRun) string { return c.Reason })
 	for i := range t.Headings {
 		t.Columns = append(t.Columns, t.Headings[i].Name)
 	}
@@ -294,7 +349,7 @@ func marksOf(list []*ComparedRun, cells []codec.Raw, kind string, better Better)
 		first, last = Lowest, Highest
 	}
 	signed := func(i int) float64 { // not a number: it does not count
-		if kind == "time" && !list[i].passed() {
+		if (kind == "time" || kind == "cost") && !list[i].passed() {
 			return math.NaN()
 		}
 		return sign * Number(cells[i])

@@ -22,6 +22,7 @@ type Page struct {
 	Doc     *diff.Document
 	Run     *runs.Run                   // nil: Doc is of a notebook
 	Reasons []notebooks.ManifestBlocker // why it did not pass, causes first
+	Lanes   *notebooks.ManifestLanes    // nil: no attempts were compared
 	Record  string                      // the run directory, as a reader of the terminal finds it; "" without
 	Patches map[string][]diff.FilePatch // what the steps changed, where Doc does not say
 	Code    bool                        // show the code of every step, not only of those that failed
@@ -46,10 +47,35 @@ func (p Page) Write(w io.Writer) error {
 	out := &sheet{page: page{w: w, color: p.Color}, width: p.Width}
 	p.verdict(out)
 	p.reasons(out)
+	p.lanes(out)
 	p.params(out)
 	scraps := p.steps(out)
 	p.scraps(out, scraps)
 	return out.err
+}
+
+// lanes prints the comparison of attempts.
+func (p Page) lanes(out *sheet) {
+	if p.Lanes == nil {
+		return
+	}
+	out.text("", result.LanesWords(p.Lanes), "")
+	lines := make([]string, 1+len(p.Lanes.Rows))
+	for _, c := range result.LaneColumns(p.Lanes) {
+		if c.Name == "reason" { // too long for a line
+			continue
+		}
+		wide := lipgloss.Width(c.Name)
+		for _, text := range c.Cells {
+			wide = max(wide, lipgloss.Width(text))
+		}
+		for i, text := range append([]string{c.Name}, c.Cells...) {
+			lines[i] += text + strings.Repeat(" ", wide-lipgloss.Width(text)+2)
+		}
+	}
+	for _, line := range lines {
+		out.line("  ", strings.TrimRight(line, " "), "")
+	}
 }
 
 // sheet is a page with a width.

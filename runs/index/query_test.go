@@ -54,7 +54,7 @@ func TestQueryNamesWhatThereIs(t *testing.T) {
 		"SELECT los FROM scraps":                "scraps has run_id, name, step, type, value",
 		"SELECT statu FROM runs":                "did you mean status?",
 		"SELECT r.ended_at FROM runs r":         "finished_at",
-		"SELECT * FROM scrap_":                  "there are runs, steps, parameters",
+		"SELECT * FROM scrap_":                  "there are runs, steps, agents, parameters",
 		"SELEC 1":                               "syntax error",
 		"SELECT max(1,2,3) FROM runs WHERE x y": "syntax error",
 	} {

@@ -47,15 +47,18 @@ func add(c *sqlite.Conn, one claimed) error {
 		}
 		files, added, deleted = len(r.Diff.Files), plus, minus
 	}
-	var agrees any
+	var agrees, attempt any
+	if s := r.Started.Sweep; s != nil && s.Attempt > 0 {
+		attempt = s.Attempt
+	}
 	if e.Agrees != nil {
 		agrees = *e.Agrees
 	}
 	if err := insert(c, "run", nil, string(e.ID), final(e) && one.run != nil, string(e.Status), e.Notebook,
 		r.Started.SourcePath, string(r.Source), inputs(r), nanoseconds(e.StartedAt), nanoseconds(e.FinishedAt),
 		stamp(e.StartedAt), stamp(e.FinishedAt), seconds(e.StartedAt, e.FinishedAt), base, result,
-		r.Started.Repository, string(e.Parent), string(e.ResumedFrom), string(e.ForkedFrom), string(e.Sweep), e.Reason, code,
-		step, files, added, deleted,
+		r.Started.Repository, string(e.Parent), string(e.ResumedFrom), string(e.ForkedFrom), string(e.Sweep), attempt, e.Reason,
+		code, step, files, added, deleted,
 		r.Contract.MutationMode, r.Contract.RiskClass, string(r.Approval), r.Started.Markmill, r.Started.Host,
 		r.Events, e.Decision, e.DecidedBy, string(e.RerunOf), agrees); err != nil {
 		return err
@@ -111,9 +114,40 @@ func addStep(c *sqlite.Conn, n int64, position int, s *runs.StepRecord) error {
 			}
 		}
 	}
+	if err := addAgent(c, n, position, s, carried); err != nil {
+		return err
+	}
 	return insert(c, "step", n, position, string(s.Planned.ID), s.Planned.Lang, s.Planned.Kernel, list(s.Planned.Tags),
 		string(s.Status()), reason, exit, s.Attempts, took, stamp(s.StartedAt), stamp(s.FinishedAt), out, errs, failure,
 		ended, carried)
+}
+
+// addAgent adds who did an agent's step, or was to do it.
+func addAgent(c *sqlite.Conn, n int64, position int, s *runs.StepRecord, carried bool) error {
+	if s.Eligibility == nil {
+		return nil
+	}
+	var model, version, code string
+	if b := s.Eligibility.Backend; b != nil {
+		model, version = b.Model, b.Version
+	}
+	if denied := s.Eligibility.Denied; s.Eligibility.SelectedBackend == "" && len(denied) > 0 {
+		code = denied[len(denied)-1].Code
+	}
+	for _, e := range s.Turn {
+		if e.Kind == runs.AgentEnd {
+			code = e.Code
+		}
+	}
+	var input, cached, output, cost any
+	if t := s.Tokens(); t != nil {
+		input, cached, output = t.Input, t.Cached, t.Output
+		if t.CostUSD > 0 {
+			cost = t.CostUSD
+		}
+	}
+	return insert(c, "agent", n, position, string(s.Planned.ID), s.Backend(), model, version, code, carried, input, cached,
+		output, cost)
 }
 
 // addScraps adds each scrap of a run with its last value.
@@ -137,7 +171,8 @@ func addScraps(c *sqlite.Conn, n int64, r *runs.Run) error {
 	return nil
 }
 
-// inputs is a digest of what a run was given: its source, its base commit and its parameters. Two runs with the same
+// inputs is a digest of what a run was given: its source, its base commit, its parameters and the agents that did its
+// steps. Two runs with the same
 // that end differently are flaky, or depend on what no record has.
 func inputs(r *runs.Run) string {
 	if r.Events == 0 {
@@ -152,6 +187,9 @@ func inputs(r *runs.Run) string {
 		if s.LeftOut != "" {
 			fmt.Fprintf(h, "- %s\n", s.ID)
 		}
+	}
+	for _, backend := range r.Backends() {
+		fmt.Fprintf(h, "@ %s\n", backend)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

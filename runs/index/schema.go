@@ -1,7 +1,7 @@
 package index
 
 // version is that of the tables below. An index of another version is made again.
-const version = 3
+const version = 4
 
 // valueMax is the longest value, in bytes, that the index keeps of a scrap. The record has longer ones.
 const valueMax = 64 << 10
@@ -13,7 +13,7 @@ CREATE TABLE run(
 	n INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, final INTEGER NOT NULL,
 	status TEXT NOT NULL, notebook TEXT, source_path TEXT, source_digest TEXT, inputs TEXT,
 	started_ns INTEGER, finished_ns INTEGER, started_at TEXT, finished_at TEXT, seconds REAL,
-	base_commit TEXT, result_commit TEXT, repository TEXT, parent TEXT, resumed_from TEXT, forked_from TEXT, sweep TEXT,
+	base_commit TEXT, result_commit TEXT, repository TEXT, parent TEXT, resumed_from TEXT, forked_from TEXT, sweep TEXT, attempt INTEGER,
 	reason TEXT, reason_code TEXT, reason_step TEXT,
 	files INTEGER, added INTEGER, deleted INTEGER,
 	mode TEXT, risk TEXT, approval TEXT, markmill TEXT, host TEXT, events INTEGER,
@@ -23,6 +23,9 @@ CREATE TABLE step(
 	status TEXT, reason TEXT, exit INTEGER, attempts INTEGER, seconds REAL, started_at TEXT, finished_at TEXT,
 	stdout_bytes INTEGER, stderr_bytes INTEGER, error TEXT, terminated_by TEXT, carried INTEGER,
 	PRIMARY KEY(n, position)) WITHOUT ROWID;
+CREATE TABLE agent(
+	n INTEGER NOT NULL, position INTEGER NOT NULL, step TEXT, backend TEXT, model TEXT, version TEXT, code TEXT, carried INTEGER,
+	input_tokens INTEGER, cached_tokens INTEGER, output_tokens INTEGER, cost_usd REAL, PRIMARY KEY(n, position)) WITHOUT ROWID;
 CREATE TABLE parameter(
 	n INTEGER NOT NULL, name TEXT NOT NULL, type TEXT, value, number REAL, json TEXT, given INTEGER, origin TEXT,
 	PRIMARY KEY(n, name)) WITHOUT ROWID;
@@ -54,10 +57,12 @@ CREATE INDEX parameter_number ON parameter(name, number, value) WHERE number IS 
 CREATE INDEX scrap_value ON scrap(name, value);
 CREATE INDEX scrap_number ON scrap(name, number, value) WHERE number IS NOT NULL;
 CREATE VIEW runs AS SELECT run_id, status, notebook, source_path, source_digest, inputs, started_at, finished_at, seconds,
-	base_commit, result_commit, repository, parent, resumed_from, forked_from, sweep, reason, reason_code, reason_step,
+	base_commit, result_commit, repository, parent, resumed_from, forked_from, sweep, attempt, reason, reason_code, reason_step,
 	files, added, deleted, mode, risk, approval, markmill, host, decision, decided_by, rerun_of, agrees FROM run;
 CREATE VIEW steps AS SELECT run_id, position, step, lang, kernel, tags, s.status, s.reason, exit, attempts, s.seconds,
 	s.started_at, s.finished_at, stdout_bytes, stderr_bytes, error, terminated_by, carried FROM step s JOIN run USING(n);
+CREATE VIEW agents AS SELECT run_id, position, step, backend, model, version, code, carried, input_tokens, cached_tokens,
+	output_tokens, cost_usd FROM agent JOIN run USING(n);
 CREATE VIEW parameters AS SELECT run_id, name, type, value, number, json, given, origin FROM parameter JOIN run USING(n);
 CREATE VIEW scraps AS SELECT run_id, name, step, type, value, number, json, mime, file, digest FROM scrap JOIN run USING(n);
 CREATE VIEW tests AS SELECT run_id, position, step, runner, passed, failed, skipped FROM test JOIN run USING(n);
@@ -68,7 +73,7 @@ CREATE VIEW changes AS SELECT run_id, position, path, old_path, c.status, c.adde
 `
 
 // children are the tables that have rows of a run.
-var children = []string{"step", "parameter", "scrap", "test", "blocker", "change"}
+var children = []string{"step", "agent", "parameter", "scrap", "test", "blocker", "change"}
 
 // Views are the names that a query can read.
-var Views = []string{"runs", "steps", "parameters", "scraps", "tests", "blockers", "changes"}
+var Views = []string{"runs", "steps", "agents", "parameters", "scraps", "tests", "blockers", "changes"}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -57,11 +58,14 @@ type Sweep struct {
 	Warnings notebooks.ErrorList // what is questionable in the notebook and runs
 
 	request engine.Request // of every run, with the common values
+	first   *engine.Plan   // of the first run; nil of a sweep that is resumed
 	started runs.SweepStartedData
 	names   []string
 	rows    []row
 	secrets []params.Given
 	resumed string // directory of the sweep that is resumed; "" begins a new one
+	// completed says that the resumed sweep had come to its end.
+	completed bool
 }
 
 // row is a row that is to be run.
@@ -69,11 +73,15 @@ type row struct {
 	number int // from 1
 	given  []params.Given
 	output string
+	lane   *runs.LaneRow
 	run    runs.RunID // an earlier run of the row that did not come to its end
 }
 
 // Len is the number of runs that are to be made.
 func (s *Sweep) Len() int { return len(s.rows) }
+
+// Done reports whether a resumed sweep lacks nothing.
+func (s *Sweep) Done() bool { return len(s.rows) == 0 && s.completed }
 
 // ID names the sweep.
 func (s *Sweep) ID() runs.SweepID { return s.started.SweepID }
@@ -81,8 +89,14 @@ func (s *Sweep) ID() runs.SweepID { return s.started.SweepID }
 // Row describes a row by its number: the parameters that differ, with their values.
 func (s *Sweep) Row(number int) string { return RowWords(s.started.Rows[number-1]) }
 
-// RowWords describes a row: the parameters that differ, with their values.
+// Lanes reports whether the runs are attempts.
+func (s *Sweep) Lanes() bool { return s.started.Lanes != nil }
+
+// RowWords describes a row: the parameters that differ, with their values, or the attempt.
 func RowWords(r runs.SweepRow) string {
+	if r.Lane != nil {
+		return fmt.Sprintf("%s %d", cmp.Or(r.Lane.Backend, "attempt"), r.Lane.Attempt)
+	}
 	given, err := engine.GivenOf(r.Given)
 	if err != nil {
 		return "?"
@@ -213,7 +227,7 @@ func (s *Sweep) planFirst(ctx context.Context) error {
 		render.CheckForm(req.OutputForm, plan.Notebook())); err != nil {
 		return err
 	}
-	s.Warnings = plan.Notebook().Warnings
+	s.first, s.Warnings = plan, plan.Notebook().Warnings
 	s.request.Base = plan.Base()
 	options := *plan.Options()
 	options.Given = slices.DeleteFunc(slices.Clone(options.Given), func(g runs.GivenData) bool {
@@ -227,7 +241,11 @@ func (s *Sweep) planFirst(ctx context.Context) error {
 	s.started = runs.SweepStartedData{SweepID: runs.NewSweepID(s.Engine.Now(), r.Path, random),
 		Markmill: s.Engine.Version, Notebook: r.Path, SourceFile: "notebook" + forms.Extension(plan.Notebook()),
 		MadeOf: r.MadeOf, Repository: r.Repository, Folder: r.Folder, Base: r.Base, Dirty: string(r.Dirty),
-		InPlace: r.InPlace, OutputForm: string(req.OutputForm), Options: &options, Names: s.names, Rows: s.started.Rows}
+		InPlace: r.InPlace, OutputForm: string(req.OutputForm), Options: &options, Names: s.names, Rows: s.started.Rows,
+		Lanes: s.started.Lanes}
+	if s.started.Lanes != nil {
+		s.started.Options.Backend, s.started.Names = "", []string{}
+	}
 	return nil
 }
 
@@ -235,6 +253,10 @@ func (s *Sweep) planFirst(ctx context.Context) error {
 func (s *Sweep) requestOf(r *row) (engine.Request, error) {
 	req := s.request
 	req.Given = append(slices.Clip(req.Given), r.given...)
+	if l := s.started.Lanes; l != nil {
+		// A step of an earlier run would be no attempt.
+		req.Backend, req.Reuse, r.output = r.lane.Backend, engine.ReuseOff, l.Output
+	}
 	if s.Work.Prepare != nil {
 		return req, s.Work.Prepare(&req, r.output)
 	}
@@ -282,7 +304,12 @@ func Resume(dir string, secrets []params.Given, work Work) (*Sweep, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.rows = append(s.rows, row{number: i + 1, given: given, output: was.Rows[i].Output, run: was.Rows[i].Run})
+		s.rows = append(s.rows, row{number: i + 1, given: given, output: was.Rows[i].Output, run: was.Rows[i].Run,
+			lane: was.Rows[i].Lane})
 	}
+	if was.Settled() {
+		s.rows = nil
+	}
+	s.completed = was.Completed != nil
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"markmill/notebooks/params"
 	"markmill/render/documents"
 	"markmill/render/html"
+	"markmill/render/result"
 	"markmill/render/sheet"
 	"markmill/runs"
 )
@@ -240,8 +241,13 @@ func Table(s *runs.Sweep, store runs.Store) *sheet.SweepTable {
 	})
 }
 
-// Page is the page of a sweep: its table, and plots of its numeric scraps over the parameters that differ. It is one
-// file that loads nothing.
+// Page is the page of a sweep: its table, and plots of its numeric scraps over the parameters that differ; or the
+// comparison of attempts. It is one file that loads nothing.
 func Page(s *runs.Sweep, store runs.Store) ([]byte, error) {
+	if s.Started.Lanes != nil {
+		t, lanes := sheet.Compare(Compared(s, store), nil), Comparison(s, store)
+		t.Note = result.LanesWords(lanes)
+		return html.Compared(t), nil
+	}
 	return html.Sweep(s, Table(s, store))
 }

@@ -20,11 +20,13 @@ import (
 type runner struct {
 	*Sweep
 	recorder *runs.SweepRecorder
+	store    runs.Store
 	id       runs.SweepID
 	stop     context.CancelCauseFunc
 
 	mu     sync.Mutex
-	next   int // index of the row that begins next
+	so     *runs.Sweep // what became of the rows so far
+	next   int         // index of the row that begins next
 	failed int
 	left   int
 	err    error // of the sweep itself: nothing further begins
@@ -34,20 +36,20 @@ type runner struct {
 // Cancelling ctx interrupts the runs that go on, which are recorded so, and begins no further one; with an
 // engine.Interrupt as cause, the sweep ends with that signal.
 func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
-	r := &runner{Sweep: s, id: s.started.SweepID, left: len(s.rows)}
-	store := s.Engine.Store(s.request.Repository)
+	r := &runner{Sweep: s, id: s.started.SweepID, left: len(s.rows), store: s.Engine.Store(s.request.Repository)}
 	var err error
 	if s.resumed != "" {
-		r.recorder, _, err = runs.ResumeSweep(s.resumed, s.Engine.Version, s.Engine.Now)
+		r.recorder, r.so, err = runs.ResumeSweep(s.resumed, s.Engine.Version, s.Engine.Now)
 	} else {
-		r.recorder, err = store.CreateSweep(s.started, s.request.Source, s.Engine.Now)
+		r.so = &runs.Sweep{Started: s.started, Rows: make([]runs.SweepState, len(s.started.Rows))}
+		r.recorder, err = r.store.CreateSweep(s.started, s.request.Source, s.Engine.Now)
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range s.rows { // here, because a folder that comes and goes during a run is a change of the checkout
-		if row.output != "" && err == nil {
-			err = os.MkdirAll(filepath.Dir(row.output), 0o755)
+	for _, output := range s.outputs() { // here, because a folder that comes and goes during a run is a change of the checkout
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(output), 0o755)
 		}
 	}
 	if err != nil {
@@ -79,12 +81,48 @@ func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	}
 	done, err := runs.LoadSweep(r.recorder.Dir)
 	if err == nil {
-		err = r.recorder.Append(runs.SweepCompleted, done.Verdict(signal))
+		err = r.complete(done, signal)
 	}
 	if err = errors.Join(r.err, err, r.recorder.Close()); err != nil {
 		return nil, err
 	}
 	return runs.LoadSweep(r.recorder.Dir)
+}
+
+// complete records the end of the sweep. The output notebook of a comparison is written when the record says what is in
+// it.
+func (r *runner) complete(done *runs.Sweep, signal int) error {
+	end, l := done.Verdict(signal), done.Started.Lanes
+	var out []byte
+	if l != nil && l.Output != "" && signal == 0 {
+		var err error
+		if out, err = Output(done, r.store); err != nil {
+			return err
+		}
+		end.Output = runs.DigestOf(out)
+	}
+	if err := r.recorder.Append(runs.SweepCompleted, end); err != nil || out == nil {
+		return err
+	}
+	if end.Picked > 0 {
+		if err := Pictures(done, r.store, filepath.Dir(l.Output)); err != nil {
+			return err
+		}
+	}
+	return runs.WriteFile(l.Output, out)
+}
+
+// outputs are the paths of the output notebooks.
+func (s *Sweep) outputs() (paths []string) {
+	if l := s.started.Lanes; l != nil && l.Output != "" {
+		return []string{l.Output}
+	}
+	for _, row := range s.started.Rows {
+		if row.Output != "" {
+			paths = append(paths, row.Output)
+		}
+	}
+	return paths
 }
 
 // jobs is how many runs go on at once. Runs that work in the same folder go on one after another.
@@ -110,15 +148,15 @@ func (s *Sweep) beside() func(path string) bool {
 		return nil
 	}
 	own, folders := map[string]bool{}, map[string]bool{}
-	for _, row := range s.started.Rows {
-		rel, err := filepath.Rel(root, row.Output)
-		if row.Output == "" || err != nil || !filepath.IsLocal(rel) {
+	for _, output := range s.outputs() {
+		rel, err := filepath.Rel(root, output)
+		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
 		rel = filepath.ToSlash(rel)
 		folder, _ := cutLast(rel)
 		own[rel], folders[folder] = true, true
-		assets := api.AssetsFolder(row.Output)
+		assets := api.AssetsFolder(output)
 		if folder != "" {
 			assets = folder + "/" + assets
 		}
@@ -164,6 +202,8 @@ func (r *runner) loop(ctx context.Context, eng *planner) {
 		ended, err := r.one(ctx, eng, row)
 		if err != nil {
 			r.fail(err)
+		}
+		if ended == nil {
 			return
 		}
 		r.ended(row, ended)
@@ -175,7 +215,7 @@ func (r *runner) take(ctx context.Context) *row {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	most := r.Work.MaxFailures
-	if ctx.Err() != nil || r.err != nil || r.next == len(r.rows) || most > 0 && r.failed >= most {
+	if ctx.Err() != nil || r.err != nil || r.next == len(r.rows) || most > 0 && r.failed >= most || r.so.Settled() {
 		return nil
 	}
 	r.next++
@@ -193,6 +233,7 @@ func (r *runner) ended(row *row, ended *runs.SweepRunEndedData) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left--
+	r.so.Rows[row.number-1].Run, r.so.Rows[row.number-1].Ended = ended.Run, ended
 	if !ended.Status.Passed() {
 		if r.failed++; r.Work.FailFast {
 			r.stop(engine.Interrupt{Signal: int(syscall.SIGTERM)})
@@ -203,7 +244,7 @@ func (r *runner) ended(row *row, ended *runs.SweepRunEndedData) {
 	}
 }
 
-// one makes the run of a row, and records it.
+// one makes the run of a row, and records it. It returns nil where the run has to be looked at again by a resumed sweep.
 func (r *runner) one(ctx context.Context, eng *planner, row *row) (*runs.SweepRunEndedData, error) {
 	begin := eng.Now()
 	ended, req, err := r.goOn(eng.Engine, row)
@@ -215,6 +256,9 @@ func (r *runner) one(ctx context.Context, eng *planner, row *row) (*runs.SweepRu
 			return nil, err
 		}
 		req.Sweep = &runs.SweepData{ID: r.id, Row: row.number}
+		if row.lane != nil {
+			req.Sweep.Attempt = row.lane.Attempt
+		}
 		err := r.recorder.Append(runs.SweepRunStarted, runs.SweepRunStartedData{Row: row.number, Run: req.ID})
 		if err != nil {
 			return nil, err
@@ -225,7 +269,15 @@ func (r *runner) one(ctx context.Context, eng *planner, row *row) (*runs.SweepRu
 		}
 		ended.Millis = eng.Now().Sub(begin).Milliseconds()
 	}
-	return ended, r.recorder.Append(runs.SweepRunEnded, *ended)
+	if r.Lanes() && ended.Sums != "" && ended.Status != runs.Interrupted {
+		if err := r.judge(ctx, eng.Engine, ended); err != nil || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	if err := r.recorder.Append(runs.SweepRunEnded, *ended); err != nil {
+		return nil, err
+	}
+	return ended, nil
 }
 
 // goOn makes the request of a row. Of a row whose run was cut it looks at the record: a run that had come to its end
@@ -235,7 +287,7 @@ func (r *runner) goOn(eng *engine.Engine, row *row) (*runs.SweepRunEndedData, en
 	if row.run == "" || err != nil {
 		return nil, req, err
 	}
-	record := eng.Store(req.Repository).Record(row.run)
+	record := r.store.Record(row.run)
 	if _, err := record.Stat(runs.JournalFile); err != nil {
 		return nil, req, nil // it had not begun
 	}
@@ -270,16 +322,16 @@ func (r *runner) do(ctx context.Context, eng *planner, req engine.Request, ended
 		ended.Status, ended.Reason = runs.Fail, strings.ReplaceAll(err.Error(), "\n", "; ")
 		return nil
 	}
-	sinks := engine.Sinks{Views: api.Views()}
-	if r.Work.Sinks != nil {
-		sinks = r.Work.Sinks(req.Output)
+	output := req.Output
+	if r.Lanes() {
+		output = "" // it is of the comparison
 	}
-	result, err := eng.Run(ctx, plan, sinks)
+	result, err := eng.Run(ctx, plan, r.sinks(output))
 	if err != nil {
 		return err
 	}
 	record := runs.At(result.Dir)
-	if r.Work.Sinks == nil && req.Output != "" {
+	if r.Work.Sinks == nil && output != "" {
 		text, err := record.ReadFile(result.Run.OutputFile())
 		if err == nil {
 			err = runs.WriteFile(req.Output, text)
@@ -294,4 +346,12 @@ func (r *runner) do(ctx context.Context, eng *planner, req engine.Request, ended
 		}
 	}
 	return ended.Set(record, result.Run)
+}
+
+// sinks are those of a run that writes OUTPUT, "" for none.
+func (r *runner) sinks(output string) engine.Sinks {
+	if r.Work.Sinks != nil {
+		return r.Work.Sinks(output)
+	}
+	return engine.Sinks{Views: api.Views()}
 }

@@ -57,7 +57,8 @@ func (s *server) runNotebook(ctx context.Context, req *mcp.CallToolRequest, in s
 // commandLine is the command line of a run. What it does not offer cannot be asked for: --branch, --in-place, --copy,
 // --cwd, --kernel, --allow-errors and limits of time.
 func (s *server) commandLine(in startArgs) ([]string, error) {
-	args := []string{"run", "--events=-", "--no-progress-bar", "--log-level=ERROR"}
+	// A call is answered with one run.
+	args := []string{"run", "--events=-", "--no-progress-bar", "--log-level=ERROR", "--attempts=1"}
 	path, err := s.existing(in.Notebook)
 	if err != nil {
 		return nil, err
