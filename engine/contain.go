@@ -129,7 +129,11 @@ func (w *workspace) confine(o *kernel.Options, agent bool) error {
 	}
 	if d.Writes != "" {
 		spec.Landlock, spec.Files = d.Landlock, true
-		spec.Write = append(sandbox.Real([]string{o.Private}), w.grants()...)
+		own := []string{o.Private}
+		if agent {
+			own = append(own, w.work.Agents)
+		}
+		spec.Write = append(sandbox.Real(own), w.grants()...)
 		if len(d.Hidden) > 0 {
 			spec.Read = append(sandbox.Except("/", d.Hidden), spec.Write...)
 		}

@@ -104,7 +104,7 @@ func (o *order) before(seq int, event Event) error {
 		}
 		return nil
 	default:
-		if isAgentEvent(event.Type) {
+		if IsTurn(event.Type) {
 			return o.step(seq, event)
 		}
 		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
@@ -208,7 +208,7 @@ func (o *order) step(seq int, event Event) error {
 	case inside && o.open == "":
 		return o.missing(seq, StepStarted, ofStepBefore(event))
 	case event.Type == StepReplayed && o.run.Started.ResumedFrom == nil,
-		(event.Type == ScrapRecorded || event.Type == PatchApplied || isAgentEvent(event.Type)) && o.patched:
+		(event.Type == ScrapRecorded || event.Type == PatchApplied || IsTurn(event.Type)) && o.patched:
 		return o.misplaced(seq, event)
 	}
 	return nil

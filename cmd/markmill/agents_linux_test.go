@@ -357,6 +357,7 @@ func TestAgentsCommand(t *testing.T) {
 		})
 	}
 	delete(all, "steered")  // by TestAgentsSteer
+	delete(all, "cut")      // by TestAgentsCut
 	for name := range all { // no scenario is left out
 		if !slices.ContainsFunc(agentVerdicts, func(v agentVerdict) bool { return v.scenario == name }) {
 			t.Errorf("the scenario %s has no verdict", name)
@@ -403,6 +404,15 @@ func TestAgentsReal(t *testing.T) {
 					how = runs.SteerNow
 				}
 				l.steered(how)
+			})
+			t.Run("cut", func(t *testing.T) {
+				if p.backend == "opencode" || p.backend == "gemini" {
+					return
+				}
+				l := newAgentLab(t, p.backend)
+				l.admit("--program", found[0], "--endpoint", server.Base("cut")+p.path, "--model", p.model)
+				l.settings("    idle: 20s\n    start: 2m\n")
+				l.cut()
 			})
 			for _, v := range agentVerdicts {
 				if slices.Contains(agentUnsure[p.backend], v.scenario) {
@@ -474,6 +484,100 @@ func (l *agentLab) steered(how string) {
 	if text, code := l.markmill("runs", "steer", "last", "more"); code != 2 || !strings.Contains(text, "no agent is at work") {
 		t.Errorf("after the run: exit %d, %s", code, text)
 	}
+}
+
+// cut kills Markmill while the agent is in its second command, and resumes the run: the backend goes on in its session,
+// in the files that it had changed, and does nothing again that its log shows as done.
+func (l *agentLab) cut() {
+	t := l.t
+	t.Helper()
+	cmd := exec.Command(builtProgram(t), "run", "task.md", filepath.Join(l.home, "out.md"))
+	cmd.Dir, cmd.Env = l.dir, l.env
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		if strings.Contains(l.worktreeFile("ranges.py"), "# two") && strings.Count(l.journal(), `"agent.command"`) == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the agent never comes to its second command: ", l.journal())
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	was, _, _ := runs.At(l.runs()[0].Dir).Load()
+	if text, code := l.markmill("runs", "reconcile"); code != 0 { // as anybody may do in between
+		t.Fatal(text)
+	}
+	out, code := l.markmill("run", "--resume", string(was.ID))
+	if code != 0 || !strings.Contains(out, "the agent goes on in its session") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	run, dir, verdict := l.record(out)
+	if !strings.HasPrefix(verdict, "pass\n") || run.ID == was.ID {
+		t.Error(verdict)
+	}
+	if text := l.must("git", "-C", l.dir, "apply", "--numstat", filepath.Join(dir, "patch.diff")); text != "4\t1\tranges.py\n" {
+		t.Errorf("its change is %s", text) // a line each of three commands, and the one that is mended
+	}
+	turn, cut := run.Steps[0].Turn, was.Steps[0].Turn
+	at := slices.IndexFunc(turn, func(e runs.AgentData) bool { return e.Kind == runs.AgentResume })
+	if at != len(cut) || turn[at].Session != cut[0].Session {
+		t.Errorf("it goes on in %+v after %d events; there were %d, of %+v", turn[max(at, 0)], at, len(cut), cut[0])
+	}
+	for i, e := range turn {
+		if (e.Carried != nil) != (i < at) {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(l.cache, "markmill", "work", "*")); len(left) > 0 {
+		t.Errorf("it leaves %v", left)
+	}
+}
+
+// runs are those of the repository, the newest first.
+func (l *agentLab) runs() []runs.Entry {
+	l.t.Helper()
+	entries, err := runs.Store{Dir: filepath.Join(l.dir, ".markmill")}.List()
+	if err != nil || len(entries) == 0 {
+		l.t.Fatalf("no run: %v", err)
+	}
+	return entries
+}
+
+// worktreeFile is a file of the only worktree; "" if it is not there.
+func (l *agentLab) worktreeFile(name string) string {
+	found, _ := filepath.Glob(filepath.Join(l.cache, "markmill", "work", "*", "tree", "repo", name))
+	if len(found) == 0 {
+		return ""
+	}
+	text, _ := os.ReadFile(found[0])
+	return string(text)
+}
+
+// TestAgentsCut: a turn goes on in the session of the backend when Markmill was killed.
+func TestAgentsCut(t *testing.T) {
+	needsLandlock(t)
+	l := newAgentLab(t, "mine")
+	program := filepath.Join(l.home, "mine.sh")
+	if err := os.WriteFile(program, []byte(`#!/bin/bash
+if [ "$MARKMILL_AGENT_SESSION" = s-1 ] && [ -e ~/session ] && grep -q interrupted; then
+	sed -i 's/int(last or first)))/int(last or first) + 1))/' ranges.py
+	echo '# three' >>ranges.py
+	exit
+fi
+touch ~/session
+echo '{"kind":"session","session":"s-1"}'
+echo '# one' >>ranges.py
+echo '{"kind":"command","command":"one","exit":0}'
+echo '# two' >>ranges.py
+sleep 1000
+`), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.admit("--program", program)
+	l.cut()
 }
 
 // journal is that of the only run, as far as it is written.

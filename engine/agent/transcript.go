@@ -33,6 +33,8 @@ func Transcript(e runs.AgentData) string {
 		return "(asks the model again: " + lastLines(e.Text) + ")\n"
 	case runs.AgentError:
 		return "! " + strings.ReplaceAll(strings.TrimSpace(e.Text), "\n", "\n! ") + "\n"
+	case runs.AgentResume:
+		return "(it was cut here, and goes on)\n"
 	case runs.AgentEnd:
 		if e.Code != "" {
 			return "! " + e.Code + ": " + lastLines(e.Why) + "\n"

@@ -41,6 +41,9 @@ func Scenarios() (map[string]Scenario, error) {
 func (s Scenario) turn(results int, conversation []byte) Turn {
 	for i, runs := 0, 0; i < len(s); i++ {
 		if s[i].If != "" && bytes.Contains(conversation, []byte(s[i].If)) {
+			if s[i].Run == "" {
+				return s[i]
+			}
 			s, results = s[i:], max(results-runs, 0)
 			break
 		}
