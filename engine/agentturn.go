@@ -58,7 +58,9 @@ func (t *turn) takes() kernel.Turn {
 // event appends an event to the journal. Texts are bounded, and what may hold a secret is digested as it is masked.
 func (t *turn) event(e runs.AgentData) {
 	mask := t.run.plan.mask
-	was := e
+	if shows(mask, e) { // the backend's session has it: nothing of the turn stays, should Markmill be killed
+		t.err = errors.Join(t.err, t.run.ws.endTurn())
+	}
 	switch e.Kind {
 	case runs.AgentTool:
 		e.Digest = runs.DigestOf(mask.Bytes([]byte(e.Args)))
@@ -70,9 +72,6 @@ func (t *turn) event(e runs.AgentData) {
 		var cut int
 		*text, cut = bounded(mask.Text(*text))
 		e.Cut += int64(cut)
-	}
-	if shows(mask, was) { // the backend's session has it: nothing of the turn stays, should Markmill be killed
-		t.err = errors.Join(t.err, t.run.ws.endTurn())
 	}
 	if err := t.run.rec.emit(runs.AgentEventPrefix+runs.EventType(e.Kind), t.step.ID, e); err != nil && t.err == nil {
 		t.err = err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,7 +108,7 @@ func (e *Engine) keepsTurn(dir string) bool {
 	if k.Tidied {
 		return true
 	}
-	if e.showsCredential(filepath.Join(dir, k.Home)) {
+	if e.showsCredential(dir, info.ModTime()) {
 		return false
 	}
 	for _, name := range []string{"bin", "display", "home", "kernels", "sandbox", "scraps.jsonl"} {
@@ -118,9 +119,9 @@ func (e *Engine) keepsTurn(dir string) bool {
 	return k.write(dir) == nil && os.Chtimes(filepath.Join(dir, turnFile), was, was) == nil
 }
 
-// showsCredential reports whether a value of an admitted agent's credentials stands in a file, as far as the environment
-// has them.
-func (e *Engine) showsCredential(dir string) bool {
+// showsCredential reports whether a value of an admitted agent's credentials stands in a file that was written since, as
+// far as the environment has them.
+func (e *Engine) showsCredential(dir string, since time.Time) bool {
 	var values []string
 	for _, c := range e.Config.Agents {
 		for _, name := range c.Credentials {
@@ -137,9 +138,17 @@ func (e *Engine) showsCredential(dir string) bool {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		if found = err == nil && set.In(text); found {
-			return fs.SkipAll
+		if info, err := d.Info(); err != nil || info.ModTime().Before(since.Add(-coarsest)) {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		finder := set.Find()
+		if _, err = io.Copy(finder, f); err == nil && finder.Found() {
+			found, err = true, fs.SkipAll
 		}
 		return err
 	})

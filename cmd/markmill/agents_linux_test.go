@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -386,6 +388,13 @@ func TestAgentsReal(t *testing.T) {
 	}
 	server := scripted.NewServer(all)
 	defer server.Close()
+	var goesOn atomic.Bool
+	server.Seen = func(path string, body []byte) {
+		if bytes.Contains(body, []byte("was interrupted")) && bytes.Contains(body, []byte("Change only ranges.py")) &&
+			bytes.Contains(body, []byte("# one")) {
+			goesOn.Store(true)
+		}
+	}
 	for _, p := range agentPrograms {
 		found, err := filepath.Glob(filepath.Join(modules, p.program))
 		if err != nil || len(found) == 0 {
@@ -406,13 +415,17 @@ func TestAgentsReal(t *testing.T) {
 				l.steered(how)
 			})
 			t.Run("cut", func(t *testing.T) {
+				goesOn.Store(false)
 				if p.backend == "opencode" || p.backend == "gemini" {
 					return
 				}
 				l := newAgentLab(t, p.backend)
 				l.admit("--program", found[0], "--endpoint", server.Base("cut")+p.path, "--model", p.model)
 				l.settings("    idle: 20s\n    start: 2m\n")
-				l.cut()
+				l.cut(syscall.SIGKILL)
+				if !goesOn.Load() {
+					t.Error("the model never saw the session go on with what it was before")
+				}
 			})
 			for _, v := range agentVerdicts {
 				if slices.Contains(agentUnsure[p.backend], v.scenario) {
@@ -488,29 +501,41 @@ func (l *agentLab) steered(how string) {
 
 // cut kills Markmill while the agent is in its second command, and resumes the run: the backend goes on in its session,
 // in the files that it had changed, and does nothing again that its log shows as done.
-func (l *agentLab) cut() {
+//
+// Every further signal ends a run that goes on in the next command.
+func (l *agentLab) cut(signals ...syscall.Signal) {
 	t := l.t
 	t.Helper()
-	cmd := exec.Command(builtProgram(t), "run", "task.md", filepath.Join(l.home, "out.md"))
-	cmd.Dir, cmd.Env = l.dir, l.env
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if strings.Contains(l.worktreeFile("ranges.py"), "# two") && strings.Count(l.journal(), `"agent.command"`) == 1 {
-			break
+	var was *runs.Run
+	args := []string{"run", "task.md", filepath.Join(l.home, "out.md")}
+	for n, signal := range signals {
+		cmd := exec.Command(builtProgram(t), args...)
+		cmd.Dir, cmd.Env = l.dir, l.env
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the agent never comes to its second command: ", l.journal())
+		for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			if strings.Contains(l.worktreeFile("ranges.py"), "# two") &&
+				strings.Count(l.journal(), `"agent.command"`) == n+1 {
+				break
+			}
+			if time.Now().After(deadline) {
+				_ = cmd.Process.Kill()
+				t.Fatal("the agent never comes to its next command: ", l.journal())
+			}
 		}
+		_ = cmd.Process.Signal(signal)
+		_ = cmd.Wait()
+		var err error
+		if was, _, err = runs.At(l.runs()[0].Dir).Load(); err != nil {
+			t.Fatal(err)
+		}
+		args = []string{"run", "--resume", string(was.ID)}
 	}
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	was, _, _ := runs.At(l.runs()[0].Dir).Load()
 	if text, code := l.markmill("runs", "reconcile"); code != 0 { // as anybody may do in between
 		t.Fatal(text)
 	}
-	out, code := l.markmill("run", "--resume", string(was.ID))
+	out, code := l.markmill(args...)
 	if code != 0 || !strings.Contains(out, "the agent goes on in its session") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
@@ -521,8 +546,10 @@ func (l *agentLab) cut() {
 	if text := l.must("git", "-C", l.dir, "apply", "--numstat", filepath.Join(dir, "patch.diff")); text != "4\t1\tranges.py\n" {
 		t.Errorf("its change is %s", text) // a line each of three commands, and the one that is mended
 	}
-	turn, cut := run.Steps[0].Turn, was.Steps[0].Turn
-	at := slices.IndexFunc(turn, func(e runs.AgentData) bool { return e.Kind == runs.AgentResume })
+	turn, cut := run.Steps[0].Turn, slices.DeleteFunc(was.Steps[0].Turn, func(e runs.AgentData) bool {
+		return e.Kind == runs.AgentEnd // of a run that had the time to end it
+	})
+	at := slices.IndexFunc(turn, func(e runs.AgentData) bool { return e.Kind == runs.AgentResume && e.Carried == nil })
 	if at != len(cut) || turn[at].Session != cut[0].Session {
 		t.Errorf("it goes on in %+v after %d events; there were %d, of %+v", turn[max(at, 0)], at, len(cut), cut[0])
 	}
@@ -563,6 +590,11 @@ func TestAgentsCut(t *testing.T) {
 	program := filepath.Join(l.home, "mine.sh")
 	if err := os.WriteFile(program, []byte(`#!/bin/bash
 if [ "$MARKMILL_AGENT_SESSION" = s-1 ] && [ -e ~/session ] && grep -q interrupted; then
+	echo x >>~/session
+	if [ $(wc -l <~/session) -lt 3 ]; then
+		echo '{"kind":"command","command":"two","exit":0}'
+		sleep 1000
+	fi
 	sed -i 's/int(last or first)))/int(last or first) + 1))/' ranges.py
 	echo '# three' >>ranges.py
 	exit
@@ -577,7 +609,47 @@ sleep 1000
 		t.Fatal(err)
 	}
 	l.admit("--program", program)
-	l.cut()
+	l.cut(syscall.SIGKILL, syscall.SIGKILL, syscall.SIGINT)
+}
+
+// TestAgentsCutWithSecret: of a turn in which a credential has shown, or in whose home one stands, nothing stays.
+func TestAgentsCutWithSecret(t *testing.T) {
+	needsLandlock(t)
+	for name, tells := range map[string]string{"printed": `echo "{\"kind\":\"message\",\"text\":\"$TOKEN\"}"`,
+		"in its home": `echo "the key: $TOKEN" >~/log; echo '{"kind":"message","text":"at work"}'`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newAgentLab(t, "mine")
+			program := filepath.Join(l.home, "mine.sh")
+			if err := os.WriteFile(program, []byte(`#!/bin/bash
+echo '{"kind":"session","session":"s-1"}'
+`+tells+`
+[ -n "$MARKMILL_AGENT_SESSION" ] || sleep 1000
+`), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			l.admit("--program", program, "--credential", "TOKEN")
+			cmd := exec.Command(builtProgram(t), "run", "task.md")
+			cmd.Dir, cmd.Env = l.dir, l.env
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for !strings.Contains(l.journal(), `"agent.message"`) {
+				time.Sleep(20 * time.Millisecond)
+			}
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			if text, code := l.markmill("runs", "reconcile"); code != 0 {
+				t.Fatal(text)
+			}
+			if left, _ := filepath.Glob(filepath.Join(l.cache, "markmill", "work", "*")); len(left) > 0 {
+				t.Errorf("it leaves %v", left)
+			}
+			if leak := within(t, l.dir, agentCredential); leak != "" {
+				t.Errorf("the credential stands in %s", leak)
+			}
+		})
+	}
 }
 
 // journal is that of the only run, as far as it is written.
