@@ -1,18 +1,19 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"markmill/engine/agent"
 	"markmill/engine/kernel"
 	"markmill/engine/mask"
+	"markmill/engine/worktree"
 	"markmill/engine/worktree/disk"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -38,6 +39,7 @@ type keptTurn struct {
 
 	dir     string           // where the private folder is now
 	release func()           // its lock
+	before  worktree.OID     // the tree that the step began with; "" is the base's
 	events  []runs.Event     // of the turn, without its end
 	turn    []runs.AgentData // of events
 }
@@ -155,47 +157,48 @@ func (e *Engine) showsCredential(dir string, since time.Time) bool {
 	return found || err != nil
 }
 
-// cutTurn finds the turn that a run goes on with; nil if there is none. Of a fork there is none: it begins anew.
+// cutTurn finds the turn that a run goes on with; nil if there is none. It is of the run that was cut or, where that one
+// had not begun the step yet, of the run which that one resumed. Of a fork there is none: it begins anew.
 func (e *Engine) cutTurn(p *Plan) *keptTurn {
 	c := p.interrupted
 	if c == nil || c.forked || !e.hasWarden() { // without it the agent may still be at work
 		return nil
 	}
-	k := newReuse(c, p.steps, nil)
-	if k.until == len(p.steps) || !p.steps[k.until].byAgent() {
-		return nil
-	}
-	s := &p.steps[k.until]
 	marks, _ := filepath.Glob(filepath.Join(e.Cache, "work", "*", turnFile))
-	for run, events := c.Run, c.events; ; {
-		i := slices.IndexFunc(marks, func(file string) bool {
-			found := readTurn(filepath.Dir(file))
-			return found != nil && found.Run == run.ID && found.Step == s.ID
-		})
-		if i >= 0 {
-			found := readTurn(filepath.Dir(marks[i]))
-			if found == nil || !found.takes(run, events, s) {
-				return nil
-			}
-			return found
+	kept := map[runs.RunID]*keptTurn{}
+	for _, file := range marks {
+		if k := readTurn(filepath.Dir(file)); k != nil {
+			kept[k.Run] = k
 		}
-		// The turn of the run before, if this one was cut before it reached the step.
-		at := slices.IndexFunc(run.Steps, func(r runs.StepRecord) bool { return r.Planned.ID == s.ID })
+	}
+	began := map[notebooks.StepID]bool{}
+	for run, events := c.Run, c.events; len(kept) > 0; {
+		if k := kept[run.ID]; k != nil && !began[k.Step] {
+			at := slices.IndexFunc(p.steps, func(s PlannedStep) bool { return s.ID == k.Step })
+			if at >= 0 && p.steps[at].byAgent() && k.takes(run, events, &p.steps[at]) {
+				return k
+			}
+			return nil
+		}
+		for i := range run.Steps {
+			began[run.Steps[i].Planned.ID] = began[run.Steps[i].Planned.ID] || run.Steps[i].Step != nil
+		}
 		from := run.Started.ResumedFrom
-		if at < 0 || run.Steps[at].Step != nil || from == nil || from.Fork != nil {
+		if from == nil || from.Fork != nil {
 			return nil
 		}
 		text, err := runs.At(c.Dir).ReadFile(from.File)
 		if err != nil {
 			return nil
 		}
-		if events, _, err = runs.ReadJournal(strings.NewReader(string(text)), runs.DigestOf(c.Source)); err != nil {
+		if events, _, err = runs.ReadJournal(bytes.NewReader(text), runs.DigestOf(c.Source)); err != nil {
 			return nil
 		}
 		if run, err = runs.Fold(events); err != nil {
 			return nil
 		}
 	}
+	return nil
 }
 
 // takes takes the events of the turn from the journal of its run, and reports whether there is a session to go on with.
@@ -203,6 +206,11 @@ func (k *keptTurn) takes(run *runs.Run, events []runs.Event, s *PlannedStep) boo
 	at := slices.IndexFunc(run.Steps, func(r runs.StepRecord) bool { return r.Planned.ID == s.ID })
 	if at < 0 || run.Steps[at].Step == nil || run.Steps[at].Step.Kernel != s.Kernel.Name() {
 		return false
+	}
+	for _, before := range run.Steps[:at] {
+		if f := before.Finished; f != nil && f.Tree != "" {
+			k.before = worktree.OID(f.Tree)
+		}
 	}
 	for _, e := range events {
 		switch {
@@ -269,6 +277,11 @@ func (k *keptTurn) free() {
 func (r *run) takeTurn(s *PlannedStep) error {
 	k := r.kept
 	if k == nil || k.Step != s.ID {
+		return nil
+	}
+	if k.before != "" && k.before != r.ws.tree.Last() { // a step before it ran again, and did something else
+		k.free()
+		r.kept = nil
 		return nil
 	}
 	r.ws.tree.LoseReads("step " + string(s.ID) + " was cut, and what it had read by then is not known")
