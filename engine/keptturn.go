@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"markmill/engine/agent"
 	"markmill/engine/kernel"
 	"markmill/engine/mask"
 	"markmill/engine/worktree"
@@ -343,13 +342,13 @@ func (r *run) continueTurn(s *PlannedStep, t *turn, out *stream) error {
 			continue
 		}
 		told.Carried = mark
-		_, _ = out.Write([]byte(agent.Transcript(told)))
+		_, _ = out.Write([]byte(runs.Transcript(told)))
 		if err := r.rec.emit(e.Type, s.ID, told); err != nil {
 			return err
 		}
 	}
 	resumed := runs.AgentData{Kind: runs.AgentResume, Session: k.session(), Text: kernel.ContinuePrompt}
-	_, _ = out.Write([]byte(agent.Transcript(resumed)))
+	_, _ = out.Write([]byte(runs.Transcript(resumed)))
 	t.session = resumed.Session
 	if err := r.rec.emit(runs.AgentEventPrefix+runs.EventType(runs.AgentResume), s.ID, resumed); err != nil {
 		return err

@@ -232,7 +232,7 @@ func (t *steered) tell(e runs.AgentData) {
 	if e.Kind == runs.AgentSession {
 		t.session = e.Session
 	}
-	io.WriteString(t.transcript, agent.Transcript(e))
+	io.WriteString(t.transcript, runs.Transcript(e))
 	if t.Event != nil {
 		t.Event(e)
 	}
@@ -242,7 +242,7 @@ func (t *steered) tell(e runs.AgentData) {
 func (t *steered) show(e runs.AgentData) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	io.WriteString(t.transcript, agent.Transcript(e))
+	io.WriteString(t.transcript, runs.Transcript(e))
 }
 
 // waiting is what operators want to say now that a turn is over; "" if nothing.
