@@ -103,7 +103,7 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 			return kernel.Options{}, artifact(err)
 		}
 	}
-	return o, l.ws.confine(&o, s.byAgent())
+	return o, l.ws.confine(&o, s)
 }
 
 // get returns the live interpreter of a step; nil without one.

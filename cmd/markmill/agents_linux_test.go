@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -651,6 +652,52 @@ echo '{"kind":"session","session":"s-1"}'
 		})
 	}
 }
+
+// TestAgentsNetwork: an agent has the network where the other steps have none, and the reverse, and the record says so.
+func TestAgentsNetwork(t *testing.T) {
+	needsLandlock(t)
+	if !sandbox.Probe(t.Context(), builtProgram(t), sandbox.Need{Network: true}).Network {
+		t.Skip("no network namespace can be made here")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	asks := fmt.Sprintf("if (exec 3<>/dev/tcp/127.0.0.1/%d) 2>/dev/null; then echo online; else echo offline; fi",
+		listener.Addr().(*net.TCPAddr).Port)
+	for network, want := range map[string][3]string{
+		"off": {"online", "offline", sandbox.NetworkOpen},
+		"on":  {"offline", "online", sandbox.NetworkNamespace},
+	} {
+		t.Run("network: "+network, func(t *testing.T) {
+			t.Parallel()
+			l := newAgentLab(t, "mine")
+			program := filepath.Join(l.home, "mine.sh")
+			if err := os.WriteFile(program, []byte("#!/bin/bash\n"+asks+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			l.admit("--program", program)
+			if network == "on" {
+				l.settings("    network: off\n")
+			}
+			l.write("task.md", "---\nnetwork: \""+network+"\"\n---\n```agent {#ask .no-change backend=mine}\nAsk.\n```\n\n"+
+				"```bash {#step}\n"+asks+"\n```\n")
+			run, dir, verdict := l.record(first(l.markmill("run", "task.md")))
+			for i, s := range run.Steps {
+				text, err := runs.At(dir).ReadFile(s.Step.Dir + "/stdout")
+				if got := strings.TrimPrefix(strings.TrimSpace(string(text)), "> "); err != nil || got != want[i] {
+					t.Errorf("%s is %s, want %s; %v\n%s", s.Planned.ID, got, want[i], err, verdict)
+				}
+			}
+			if got := run.Steps[0].Eligibility.Backend.Network; got != want[2] {
+				t.Errorf("the record says %q, want %q", got, want[2])
+			}
+		})
+	}
+}
+
+func first[A, B any](a A, _ B) A { return a }
 
 // journal is that of the only run, as far as it is written.
 func (l *agentLab) journal() string {

@@ -25,6 +25,7 @@ type Agent struct {
 	Model    string
 	Endpoint string
 	Keys     []string // environment variables with credentials: NAME=value
+	Offline  bool     // it is to have no network; the caller sees to it
 	// StartLimit is how long the program may take to its first line of output, and IdleLimit how long it may print nothing after
 	// that.
 	StartLimit, IdleLimit time.Duration
