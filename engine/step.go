@@ -58,6 +58,9 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	if err != nil {
 		return r.cutShort(s, runs.StepFinishedData{}, err)
 	}
+	if err := r.takeTurn(s); err != nil {
+		return r.cutShort(s, runs.StepFinishedData{}, err)
+	}
 	var done runs.StepFinishedData
 	if !r.ws.left.known {
 		r.ws.leavesUnkept(&done)
@@ -94,7 +97,10 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return r.cutShort(s, done, artifact(err))
 	}
 	r.results[s.ID] = done
-	return r.rec.emit(runs.StepFinished, s.ID, done)
+	if err := r.rec.emit(runs.StepFinished, s.ID, done); err != nil || !s.byAgent() || done.TerminatedBy == "interrupt" {
+		return err // an interrupted turn can go on
+	}
+	return r.ws.endTurn()
 }
 
 // skip says why a step does not run; "" runs it.
@@ -224,6 +230,9 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		return done, err
 	}
 	r.turns[s.ID] = turn
+	if err := r.continueTurn(s, turn, outs[0]); err != nil {
+		return done, err
+	}
 	begin, ran := r.eng.Now(), r.rec.trace.start("code")
 	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(),
 		Line: s.CodeLine, Dir: cwd, Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1],

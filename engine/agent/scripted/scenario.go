@@ -45,6 +45,9 @@ func (s Scenario) turn(results int, conversation []byte) Turn {
 	apart := s[0].If != ""
 	for i, called := 0, 0; i < len(s); i++ {
 		if s[i].If != "" && bytes.Contains(conversation, []byte(s[i].If)) {
+			if !s[i].calls() {
+				return s[i]
+			}
 			s, results = s[i:], max(results-called, 0)
 			break
 		}
