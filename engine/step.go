@@ -274,7 +274,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	done.Reason = outcomeWords(out)
 	runLate := context.Cause(limit) == errRunTimeout
 	if timedOut && !runLate && !out.Died && s.Has(notebooks.TagInterrupt) { // as nbclient's interrupt_on_timeout
-		done.Status = runs.StepAllowed
+		done.Status = s.interrupted(out)
 	} else if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
 		done.Reason = r.limitWords(limit)
 		r.verdict.late = r.verdict.late || runLate
@@ -312,6 +312,16 @@ func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus 
 		return runs.StepAllowed
 	}
 	return runs.StepFailed
+}
+
+// interrupted is the result of a step whose time limit interrupts it and no more: as if its code had raised the
+// interrupt, and allowed if it caught it.
+func (s *PlannedStep) interrupted(out kernel.Outcome) runs.StepStatus {
+	if out.Caught {
+		return runs.StepAllowed
+	}
+	out.TerminatedBy = ""
+	return s.status(out, false)
 }
 
 // outcomeWords add to an outcome what its numbers do not say.
