@@ -25,6 +25,7 @@ type AgentConfig struct {
 	Model       string        `yaml:"model"`
 	Endpoint    string        `yaml:"endpoint"`    // base URL of the model's API
 	Credentials []string      `yaml:"credentials"` // environment variables that it gets
+	Network     string        `yaml:"network"`     // on, which is the default, or off
 	Start       time.Duration `yaml:"start"`       // until its first line of output; 0 is a minute
 	Idle        time.Duration `yaml:"idle"`        // between lines; 0 is five minutes
 }
@@ -67,6 +68,8 @@ func checkAgents(file string, agents map[string]AgentConfig) error {
 			return bad(fmt.Sprintf("path: %q is not absolute", c.Path), "markmill agents admit "+name+" writes it")
 		case !sha256Form.MatchString(c.SHA256):
 			return bad("sha256: 64 hexadecimal digits were expected", "markmill agents admit "+name+" writes them")
+		case c.Network != "" && c.Network != "on" && c.Network != "off":
+			return bad(fmt.Sprintf("network: %q is neither on nor off", c.Network), "on is the default")
 		case c.Start < 0 || c.Idle < 0:
 			return bad("start and idle are times above 0", "such as idle: 10m")
 		}
@@ -85,7 +88,7 @@ func agentNames() []string {
 
 // kernel is the agent as a kernel, with the credentials that the environment has.
 func (c AgentConfig) kernel(b agent.Backend, program string, getenv func(string) (string, bool)) *kernel.Agent {
-	k := &kernel.Agent{Backend: b, Program: program, Version: c.Version, Model: c.Model, Endpoint: c.Endpoint,
+	k := &kernel.Agent{Offline: c.Network == "off", Backend: b, Program: program, Version: c.Version, Model: c.Model, Endpoint: c.Endpoint,
 		StartLimit: cmp.Or(c.Start, agentStart), IdleLimit: cmp.Or(c.Idle, agentIdle)}
 	for _, name := range c.Credentials {
 		if v, ok := getenv(name); ok && v != "" {

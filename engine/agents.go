@@ -23,6 +23,12 @@ func (t kernels) isAgent(s *notebooks.Step) bool {
 	return s.Lang == kernel.AgentLanguage && !own
 }
 
+// offline reports whether an agent does the step that is to have no network.
+func (s *PlannedStep) offline() bool {
+	k, ok := s.Kernel.(*kernel.Agent)
+	return ok && k.Offline
+}
+
 // hasAgents reports whether an agent does a step of the notebook.
 func (p *Plan) hasAgents() bool { return len(p.agents) > 0 }
 
@@ -193,8 +199,14 @@ func (p *Plan) decideAgents() {
 			case p.sandbox.Writes == "" && p.notebook.Front.Sandbox != "off":
 				block("sandbox", runs.CodeProviderUnavailable, "nothing confines here what the agent writes",
 					"run it on Linux with Landlock, or say sandbox: off in the notebook")
+			case s.offline() && p.offline.Network == sandbox.NetworkOpen:
+				block("sandbox", runs.CodeProviderUnavailable, "the network of the agent cannot be cut here",
+					"run it where a network namespace can be made, or admit the agent without network: off")
 			default:
 				d.Gates.Passed = append(d.Gates.Passed, "sandbox", "mutation-mode")
+				if d.Backend.Network = sandbox.NetworkOpen; s.offline() {
+					d.Backend.Network = p.offline.Network
+				}
 			}
 		}
 		if d.SelectedBackend == "" {

@@ -56,14 +56,16 @@ func TestAgentGates(t *testing.T) {
 func TestAgentSettings(t *testing.T) {
 	const sum = "0000000000000000000000000000000000000000000000000000000000000000"
 	for settings, want := range map[string]string{
-		"mine: {path: /x, command: [x], sha256: " + sum + "}":            "",
-		"codex: {path: ~/x, sha256: " + sum + "}":                        "",
-		"a b: {path: /x, command: [x], sha256: " + sum + "}":             "is no name of a backend",
-		"codex: {path: /x, command: [x], sha256: " + sum + "}":           "is built in, and takes no command",
-		"mine: {path: /x, sha256: " + sum + "}":                          "is no backend that is built in, and has no command",
-		"mine: {path: x, command: [x], sha256: " + sum + "}":             "is not absolute",
-		"mine: {path: /x, command: [x], sha256: short}":                  "64 hexadecimal digits",
-		"mine: {path: /x, command: [x], sha256: " + sum + ", idle: -1s}": "are times above 0",
+		"mine: {path: /x, command: [x], sha256: " + sum + "}":                "",
+		"codex: {path: ~/x, sha256: " + sum + "}":                            "",
+		"a b: {path: /x, command: [x], sha256: " + sum + "}":                 "is no name of a backend",
+		"codex: {path: /x, command: [x], sha256: " + sum + "}":               "is built in, and takes no command",
+		"mine: {path: /x, sha256: " + sum + "}":                              "is no backend that is built in, and has no command",
+		"mine: {path: x, command: [x], sha256: " + sum + "}":                 "is not absolute",
+		"mine: {path: /x, command: [x], sha256: short}":                      "64 hexadecimal digits",
+		"mine: {path: /x, command: [x], sha256: " + sum + ", idle: -1s}":     "are times above 0",
+		"mine: {path: /x, command: [x], sha256: " + sum + ", network: none}": `"none" is neither on nor off`,
+		"mine: {path: /x, command: [x], sha256: " + sum + ", network: off}":  "",
 	} {
 		_, err := ParseConfig("markmill.yaml", []byte("agents: {"+settings+"}"))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

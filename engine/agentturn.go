@@ -1,22 +1,26 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
 
 	"markmill/engine/kernel"
+	"markmill/engine/mask"
 	"markmill/notebooks"
 	"markmill/runs"
 )
 
 // turn records one turn of an agent: its events in the journal, its raw output in backend/.
 type turn struct {
-	run  *run
-	step *PlannedStep
-	raw  [2]*stream // the program's own standard output and standard error
-	err  error      // of the journal
-	end  runs.AgentData
+	run     *run
+	step    *PlannedStep
+	raw     [2]*stream // the program's own standard output and standard error
+	err     error      // of the journal
+	home    string     // of the program
+	session string     // of the backend, to go on with; "" begins one
+	end     runs.AgentData
 }
 
 // journalText is how much of a text the journal keeps; the raw log has all of it.
@@ -30,7 +34,11 @@ func (r *run) turn(s *PlannedStep, attempt int) (*turn, error) {
 	if err := makeFolder(r.rec.record.File(runs.BackendDir)); err != nil {
 		return nil, artifact(err)
 	}
-	t := &turn{run: r, step: s}
+	home, err := r.beginTurn(s)
+	if err != nil {
+		return nil, err
+	}
+	t := &turn{run: r, step: s, home: home}
 	for i, ext := range []string{"out", "err"} {
 		name := fmt.Sprintf("%02d-%s-%d.%s.log", s.Index+1, s.ID, attempt, ext)
 		t.raw[i] = &stream{dir: r.rec.record.File(runs.BackendDir), name: name, rel: path.Join(runs.BackendDir, name),
@@ -44,12 +52,15 @@ func (t *turn) takes() kernel.Turn {
 	if t == nil {
 		return kernel.Turn{}
 	}
-	return kernel.Turn{Event: t.event, Steer: t.run.rec.record.Steered, Raw: t.raw[0], Log: t.raw[1]}
+	return kernel.Turn{Home: t.home, Session: t.session, Event: t.event, Steer: t.run.rec.record.Steered, Raw: t.raw[0], Log: t.raw[1]}
 }
 
 // event appends an event to the journal. Texts are bounded, and what may hold a secret is digested as it is masked.
 func (t *turn) event(e runs.AgentData) {
 	mask := t.run.plan.mask
+	if shows(mask, e) { // the backend's session has it: nothing of the turn stays, should Markmill be killed
+		t.err = errors.Join(t.err, t.run.ws.endTurn())
+	}
 	switch e.Kind {
 	case runs.AgentTool:
 		e.Digest = runs.DigestOf(mask.Bytes([]byte(e.Args)))
@@ -65,6 +76,12 @@ func (t *turn) event(e runs.AgentData) {
 	if err := t.run.rec.emit(runs.AgentEventPrefix+runs.EventType(e.Kind), t.step.ID, e); err != nil && t.err == nil {
 		t.err = err
 	}
+}
+
+// shows reports whether an event has a secret.
+func shows(m *mask.Set, e runs.AgentData) bool {
+	return m.In([]byte(e.Args)) || m.In([]byte(e.Output)) || m.In([]byte(e.Text)) || m.In([]byte(e.Command)) ||
+		m.In([]byte(e.Why))
 }
 
 // bounded is as much of a masked text as the journal keeps, and how many bytes it leaves out.

@@ -40,7 +40,15 @@ func (p *Plan) contain(ctx context.Context, e *Engine) (refusal string) {
 	if probe == nil {
 		probe = func(ctx context.Context, need sandbox.Need) sandbox.Offer { return sandbox.Probe(ctx, e.Tools, need) }
 	}
-	p.sandbox = sandbox.Decide(w, probe(ctx, w.Need()))
+	need := w.Need()
+	for i := range p.steps {
+		need.Network = need.Network || p.steps[i].offline()
+	}
+	offer := probe(ctx, need)
+	p.sandbox = sandbox.Decide(w, offer)
+	cut := w
+	cut.NetworkOff = true
+	p.offline = sandbox.Decide(cut, offer)
 	if p.sandbox.Writes != "" {
 		p.sandbox.Writable = e.Config.Sandbox.Write
 		p.sandbox.Hidden = sandbox.Hidden(e.Getenv, e.Config.Sandbox.Hide)
@@ -116,11 +124,15 @@ func (w *workspace) grants() []string {
 
 // confine puts a session's interpreter into the sandbox: through the thread that starts it, or through the helper if
 // that needs a process of its own.
-// An agent has the network for itself alone, whatever the other steps have, and reads no credentials of the user.
-func (w *workspace) confine(o *kernel.Options, agent bool) error {
-	d := w.plan.sandbox
+// An agent has the network, or has none, for itself alone, whatever the other steps have, and reads no credentials of
+// the user.
+func (w *workspace) confine(o *kernel.Options, s *PlannedStep) error {
+	d, agent := w.plan.sandbox, s.byAgent()
 	if agent {
 		d.Network = sandbox.NetworkOpen
+		if s.offline() {
+			d.Network, d.Landlock = w.plan.offline.Network, w.plan.offline.Landlock
+		}
 		d.Hidden = append(slices.Clone(d.Hidden), sandbox.Credentials(w.eng.Getenv)...)
 	}
 	spec := sandbox.Spec{Network: d.Network}
@@ -129,7 +141,11 @@ func (w *workspace) confine(o *kernel.Options, agent bool) error {
 	}
 	if d.Writes != "" {
 		spec.Landlock, spec.Files = d.Landlock, true
-		spec.Write = append(sandbox.Real([]string{o.Private}), w.grants()...)
+		own := []string{o.Private}
+		if agent {
+			own = append(own, w.work.Agents)
+		}
+		spec.Write = append(sandbox.Real(own), w.grants()...)
 		if len(d.Hidden) > 0 {
 			spec.Read = append(sandbox.Except("/", d.Hidden), spec.Write...)
 		}

@@ -37,6 +37,7 @@ type Plan struct {
 	depth      int      // runs around this one
 	gates      []runs.GateData
 	sandbox    runs.SandboxData
+	offline    runs.SandboxData // what cuts the network of agents that are to have none
 
 	// What the repository's policies add. notebook.Front is as they leave it.
 	narrowed       []runs.NarrowedData

@@ -56,6 +56,7 @@ type run struct {
 	results    map[notebooks.StepID]runs.StepFinishedData
 	scraps     map[string]runs.ScrapData
 	turns      map[notebooks.StepID]*turn // of agents: the last attempt's
+	kept       *keptTurn                  // that the run goes on with; nil: none
 	scrapsRead int64                      // bytes of the scraps file
 	reuse      *reuse                     // nil: the run begins anew
 
@@ -80,7 +81,7 @@ func (e *Engine) newRun(p *Plan, sinks Sinks) (*run, error) {
 		return nil, err
 	}
 	r.rec = &recorder{eng: e, plan: p, verdict: r.verdict, sinks: sinks, id: id, trace: newTrace(e.Now, p)}
-	r.ws = &workspace{eng: e, plan: p, rec: r.rec, mark: process.NewMark()}
+	r.ws = &workspace{eng: e, plan: p, rec: r.rec, mark: process.NewMark(), root: e.workRoot(id)}
 	r.sessions = &sessions{eng: e, plan: p, ws: r.ws, trace: r.rec.trace,
 		live: map[string]kernel.Session{}, lost: map[string]lostState{}}
 	r.inner = &innerRuns{eng: e, plan: p, rec: r.rec, ws: r.ws}
@@ -106,6 +107,10 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 			return nil, err
 		}
 		defer release()
+		if r.kept = e.cutTurn(p); r.kept != nil {
+			r.ws.root = r.kept.Root
+			defer func() { r.kept.free() }()
+		}
 	}
 	release, err := r.rec.create()
 	if err != nil {
@@ -202,7 +207,12 @@ func (r *run) do(ctx context.Context) (err error) {
 		name string
 		do   func() error
 	}{
-		{"worktree", func() error { return r.ws.open(ctx, r.sessions.processes) }},
+		{"worktree", func() error {
+			if err := r.kept.aside(); err != nil {
+				return artifact(err)
+			}
+			return r.ws.open(ctx, r.sessions.processes)
+		}},
 		{"", func() error { return r.steps(steps) }},
 		{"judge", func() error { return r.judgeAgain(steps) }},
 		{"close kernels", r.sessions.close},

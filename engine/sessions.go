@@ -99,8 +99,11 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 	}
 	if s.byAgent() {
 		l.confineAgent(&o)
+		if err := os.MkdirAll(l.ws.work.Agents, 0o700); err != nil {
+			return kernel.Options{}, artifact(err)
+		}
 	}
-	return o, l.ws.confine(&o, s.byAgent())
+	return o, l.ws.confine(&o, s)
 }
 
 // get returns the live interpreter of a step; nil without one.

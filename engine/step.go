@@ -58,6 +58,9 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	if err != nil {
 		return r.cutShort(s, runs.StepFinishedData{}, err)
 	}
+	if err := r.takeTurn(s); err != nil {
+		return r.cutShort(s, runs.StepFinishedData{}, err)
+	}
 	var done runs.StepFinishedData
 	if !r.ws.left.known {
 		r.ws.leavesUnkept(&done)
@@ -94,7 +97,10 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return r.cutShort(s, done, artifact(err))
 	}
 	r.results[s.ID] = done
-	return r.rec.emit(runs.StepFinished, s.ID, done)
+	if err := r.rec.emit(runs.StepFinished, s.ID, done); err != nil || !s.byAgent() || done.TerminatedBy == "interrupt" {
+		return err // an interrupted turn can go on
+	}
+	return r.ws.endTurn()
 }
 
 // skip says why a step does not run; "" runs it.
@@ -224,6 +230,9 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		return done, err
 	}
 	r.turns[s.ID] = turn
+	if err := r.continueTurn(s, turn, outs[0]); err != nil {
+		return done, err
+	}
 	begin, ran := r.eng.Now(), r.rec.trace.start("code")
 	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(),
 		Line: s.CodeLine, Dir: cwd, Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1],
@@ -265,7 +274,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	done.Reason = outcomeWords(out)
 	runLate := context.Cause(limit) == errRunTimeout
 	if timedOut && !runLate && !out.Died && s.Has(notebooks.TagInterrupt) { // as nbclient's interrupt_on_timeout
-		done.Status = runs.StepAllowed
+		done.Status = s.interrupted(out)
 	} else if done.Status = s.status(out, timedOut); done.Status == runs.StepTimeout {
 		done.Reason = r.limitWords(limit)
 		r.verdict.late = r.verdict.late || runLate
@@ -303,6 +312,16 @@ func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus 
 		return runs.StepAllowed
 	}
 	return runs.StepFailed
+}
+
+// interrupted is the result of a step whose time limit interrupts it and no more: as if its code had raised the
+// interrupt, and allowed if it caught it.
+func (s *PlannedStep) interrupted(out kernel.Outcome) runs.StepStatus {
+	if out.Caught {
+		return runs.StepAllowed
+	}
+	out.TerminatedBy = ""
+	return s.status(out, false)
 }
 
 // outcomeWords add to an outcome what its numbers do not say.

@@ -50,7 +50,7 @@ func (e *Engine) Tidy(root string) error {
 // tidy cleans up after one run, whose lock is held. private is its folder in the cache.
 func tidy(id runs.RunID, dir, private string) error {
 	errs := []error{disk.RemoveAll(unfinished(private)), runs.At(dir).RemoveTemporary()}
-	if _, err := os.Lstat(filepath.Join(private, keepMark)); err != nil {
+	if _, err := os.Lstat(filepath.Join(private, keepMark)); err != nil && readTurn(private) == nil { // see keepsTurn
 		errs = append(errs, disk.RemoveAll(private))
 	}
 	run, _, err := runs.At(dir).Load()

@@ -25,6 +25,7 @@ type workdir struct {
 	Kernels string // a folder a session
 	Sandbox string // the sandbox's helper and its orders, a file a session
 	Home    string // of steps in a strict sandbox
+	Agents  string // homes of agents, a folder a turn; made when it is needed
 	Inner   string // where runs inside steps leave the paths of their records
 	release func()
 
@@ -33,8 +34,7 @@ type workdir struct {
 
 // makeWorkdir makes a run's folder. The folder gets its name when it is complete and locked, so that another process
 // that sweeps at this moment leaves it alone.
-func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
-	root := e.workRoot(id)
+func (e *Engine) makeWorkdir(root string) (*workdir, error) {
 	making := unfinished(root)
 	w := &workdir{Root: root}
 	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels",
@@ -50,6 +50,7 @@ func (e *Engine) makeWorkdir(id runs.RunID) (*workdir, error) {
 		}
 	}
 	w.Tree, w.Scraps = filepath.Join(root, "tree"), filepath.Join(root, "scraps.jsonl")
+	w.Agents = filepath.Join(root, "agents")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
@@ -88,7 +89,7 @@ func (w *workdir) close(keepTree bool) error {
 	if !keepTree {
 		return disk.RemoveAll(w.Root)
 	}
-	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home, w.Inner} {
+	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home, w.Inner, w.Agents} {
 		if err := disk.RemoveAll(path); err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (e *Engine) sweep(all string) {
 			continue
 		}
 		_, err := runs.At(dir).Stat(runs.LockFile)
-		if err != nil || strings.HasPrefix(d.Name(), makingPrefix) {
+		if (err != nil || strings.HasPrefix(d.Name(), makingPrefix)) && readTurn(dir) == nil {
 			if info, err := d.Info(); err == nil && e.Now().Sub(info.ModTime()) > stale {
 				_ = disk.RemoveAll(dir)
 			}
@@ -134,6 +135,10 @@ func (e *Engine) sweep(all string) {
 		release, err := runs.Lock(dir)
 		if err != nil {
 			continue // alive
+		}
+		if e.keepsTurn(dir) {
+			release()
+			continue
 		}
 		_ = disk.RemoveAll(dir) // what cannot be removed is left for the next run
 		release()

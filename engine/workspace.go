@@ -21,6 +21,7 @@ type workspace struct {
 	plan *Plan
 	rec  *recorder
 
+	root    string // of work
 	work    *workdir
 	tree    *worktree.Tree
 	env     []string
@@ -49,7 +50,7 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 			err = gerr
 		}
 	}()
-	if w.work, err = w.eng.makeWorkdir(w.rec.id); err != nil {
+	if w.work, err = w.eng.makeWorkdir(w.root); err != nil {
 		return artifact(err)
 	}
 	p := w.plan
@@ -106,12 +107,17 @@ func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message 
 func (w *workspace) cleanUp() error {
 	var errs []error
 	keep := w.plan.request.KeepTree && w.tree != nil
+	turn := w.work != nil && w.tree != nil && readTurn(w.work.Root) != nil
 	errs = append(errs, w.unguard())
 	if w.tree != nil {
-		errs = append(errs, w.tree.Close(keep))
+		errs = append(errs, w.tree.Close(keep || turn))
 	}
 	if w.work != nil {
-		errs = append(errs, w.work.close(keep))
+		if turn && !keep {
+			w.work.release() // it waits for the run that goes on with the turn: see keptTurn
+		} else {
+			errs = append(errs, w.work.close(keep))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -128,7 +134,7 @@ func (w *workspace) refsAreOthers() bool {
 
 // paths are the paths of this run and this user that an output notebook shows by a name.
 func (w *workspace) paths() []runs.PathName {
-	p, work := w.plan, w.eng.workRoot(w.rec.id)
+	p, work := w.plan, w.root
 	list := []runs.PathName{
 		{Path: worktree.Path(p.source, filepath.Join(work, "tree")), Name: "<worktree>"},
 		{Path: filepath.Join(work, "tmp"), Name: "<tmp>"},

@@ -71,7 +71,7 @@ func (nb *Notebook) AllowErrors() {
 	}
 }
 
-// InterruptOnTimeout lets the run go on behind every step that its time limit interrupted. Tests and reviews still fail.
+// InterruptOnTimeout makes the time limit of every step but tests and reviews an interrupt, and no more.
 func (nb *Notebook) InterruptOnTimeout() {
 	for _, s := range nb.Steps {
 		if !s.Has(TagTest) && !s.Has(TagReview) && !s.Has(TagInterrupt) {

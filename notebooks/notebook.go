@@ -184,7 +184,11 @@ type Front struct {
 	Pick             string   // "" or one of Picks: which of several attempts is taken
 	Output           string   // of each step, unless it says otherwise
 	Headline         []string // scraps that the verdict shows, in this order; nil: the first scalars
+	Proof            string   // "", or one of ProofStages: what of a coding agent the notebook proves
 }
+
+// ProofStages are the stages in which a coding agent is proven, in their order.
+var ProofStages = []string{"fixture", "sandbox-repository", "negative-cases", "repeat", "clean-clone", "candidate"}
 
 // Resources bounds what the processes of steps may use; 0 is no limit.
 type Resources struct {

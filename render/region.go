@@ -189,6 +189,9 @@ func (r *stepRegion) stdout(pics []picture) error {
 	if r.has(notebooks.TagTest) {
 		info = "text {.tests}"
 	}
+	if strings.HasPrefix(r.rec.Step.Kernel, runs.AgentKernelPrefix) {
+		info = "text {.turn}" // runs.ReadTranscript reads it
+	}
 	shown, err := r.stream(&r.rest, info, f.Stdout, limit)
 	r.left -= len(shown)
 	return err

@@ -39,12 +39,13 @@ const (
 	AgentError     AgentKind = "error"     // Text
 	AgentRaw       AgentKind = "raw"       // a line that the adapter does not know: Bytes, Digest
 	AgentSteer     AgentKind = "steer"     // what an operator told the agent: Text, Actor
+	AgentResume    AgentKind = "resume"    // the turn was cut, and goes on in its session: Session, Text is the prompt
 	AgentEnd       AgentKind = "end"       // the turn ended: Text is the last message, Code why it is no success
 )
 
 // AgentKinds are all kinds, in the order above.
 var AgentKinds = []AgentKind{AgentSession, AgentMessage, AgentReasoning, AgentTool, AgentCommand, AgentEdit, AgentUsage,
-	AgentRetry, AgentError, AgentRaw, AgentSteer, AgentEnd}
+	AgentRetry, AgentError, AgentRaw, AgentSteer, AgentResume, AgentEnd}
 
 // AgentData is the data of the events of an agent's turn: what all backends' output is read as.
 type AgentData struct {
@@ -66,6 +67,8 @@ type AgentData struct {
 	Usage   *AgentTokens `json:"usage,omitempty"`
 	// Files are, of an end, the raw logs of the turn and its diagnostic marker.
 	Files []SealedFile `json:"files,omitempty"`
+	// Carried says that the turn had this event in an earlier run, in which it was cut.
+	Carried *CarriedData `json:"carried,omitempty"`
 
 	Args   string `json:"-"`               // of a tool, as the backend says them
 	Output string `json:"output,omitzero"` // of a command; the journal has its digest instead
@@ -169,6 +172,7 @@ type AdmittedAgent struct {
 	Version     string   `json:"version,omitzero"`
 	Model       string   `json:"model,omitzero"`
 	Endpoint    string   `json:"endpoint,omitzero"`
+	Network     string   `json:"network,omitzero"` // of its step alone: open, namespace, landlock-tcp
 	Credentials []string `json:"credentials,omitempty"` // names of variables
 }
 
@@ -193,8 +197,8 @@ func Marker(code string) string {
 	return ""
 }
 
-// isAgentEvent reports whether a type is of an event within an agent's turn.
-func isAgentEvent(t EventType) bool {
+// IsTurn reports whether a type is of an event within an agent's turn.
+func IsTurn(t EventType) bool {
 	for _, kind := range AgentKinds {
 		if t == AgentEventPrefix+EventType(kind) {
 			return true

@@ -142,7 +142,7 @@ func (r *Run) Add(event Event) (err error) {
 		r.FinishedAt = event.Time
 		err = decodeInto(event, &r.Completed)
 	default:
-		if isAgentEvent(event.Type) {
+		if IsTurn(event.Type) {
 			err = r.addStep(event)
 		}
 	}

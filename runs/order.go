@@ -104,7 +104,7 @@ func (o *order) before(seq int, event Event) error {
 		}
 		return nil
 	default:
-		if isAgentEvent(event.Type) {
+		if IsTurn(event.Type) {
 			return o.step(seq, event)
 		}
 		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
@@ -120,12 +120,15 @@ func (o *order) eligibility(seq int, event Event) error {
 	case !known:
 		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
 			seq, event.Type, event.Step)}
-	case o.stage > stagePlanned || o.open != "" || o.run.Steps[at].Step != nil || o.run.Steps[at].Eligibility != nil ||
-		o.blocked() || o.run.Requested != nil:
+	case o.stage > stagePlanned || o.open != "" || o.run.Steps[at].Eligibility != nil || o.blocked() ||
+		o.run.Requested != nil || slices.ContainsFunc(o.run.Steps, begun):
 		return o.misplaced(seq, event)
 	}
 	return nil
 }
+
+// begun reports whether a step was started, or has its end without that.
+func begun(s StepRecord) bool { return s.Step != nil || s.Finished != nil }
 
 // selected checks that a step that was started for an agent is that of the backend which was selected.
 func (o *order) selected(seq int, event Event) error {
@@ -208,7 +211,7 @@ func (o *order) step(seq int, event Event) error {
 	case inside && o.open == "":
 		return o.missing(seq, StepStarted, ofStepBefore(event))
 	case event.Type == StepReplayed && o.run.Started.ResumedFrom == nil,
-		(event.Type == ScrapRecorded || event.Type == PatchApplied || isAgentEvent(event.Type)) && o.patched:
+		(event.Type == ScrapRecorded || event.Type == PatchApplied || IsTurn(event.Type)) && o.patched:
 		return o.misplaced(seq, event)
 	}
 	return nil

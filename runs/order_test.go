@@ -32,12 +32,21 @@ func eventsOf(t *testing.T, script string) []Event {
 				status = StepStatus(fields[2])
 			}
 			data = StepFinishedData{Status: status}
+		case StepStarted:
+			if len(fields) > 2 {
+				data = StepStartedData{Kernel: fields[2]}
+			}
+		case AgentEligibility:
+			data = EligibilityData{SelectedBackend: strings.Join(fields[2:], "")}
 		case GitDiffChecked:
 			data = DiffCheckedData{AllowedPassed: true}
 		case VerificationCompleted:
 			data = VerificationData{Passed: true}
 		}
-		if strings.HasPrefix(fields[0], "step.") || event.Type == ScrapRecorded || event.Type == PatchApplied {
+		if IsTurn(event.Type) {
+			data = AgentData{Kind: AgentKind(strings.TrimPrefix(fields[0], AgentEventPrefix))}
+		}
+		if strings.HasPrefix(fields[0], "step.") || strings.HasPrefix(fields[0], AgentEventPrefix) || event.Type == ScrapRecorded || event.Type == PatchApplied {
 			event.Step = notebooks.StepID(fields[1])
 		}
 		raw, err := codec.Marshal(data)
@@ -55,6 +64,8 @@ const (
 	stepA = "step.started a,scrap.recorded a,scrap.recorded a,patch.applied a,step.finished a,"
 	stepB = "step.started b,step.finished b,"
 	ended = "git.diff.checked,verification.completed,"
+
+	chosen = begin + "agent.eligibility a x,"
 )
 
 func TestCheckOrder(t *testing.T) {
@@ -104,6 +115,26 @@ func TestCheckOrder(t *testing.T) {
 		{"approval without a request", begin + "approval.granted," + stepA, "approval.requested is absent before approval.granted"},
 		{"approval after a step", begin + stepA + "approval.requested", "event 8 (approval.requested) is out of order"},
 		{"approval of nothing", "run.started,approval.requested", "task.contract.created is absent before approval.requested"},
+		{"a turn", chosen + "step.started a agent:x,agent.session a,agent.tool a,agent.end a,patch.applied a,step.finished a," + stepB + ended + "run.completed pass", ""},
+		{"a turn that was cut", chosen + "step.started a agent:x,agent.session a,run.completed interrupted", ""},
+		{"a turn without an end that failed", chosen + "step.started a agent:x,agent.session a,step.finished a fail," + ended + "run.completed fail", ""},
+		{"a backend selected before the plan", "run.started,task.contract.created,agent.eligibility a x", "plan.updated is absent before agent.eligibility"},
+		{"a backend selected for no step", begin + "agent.eligibility z x", `event 3 (agent.eligibility) is of step "z", which the plan does not have`},
+		{"a backend selected twice", chosen + "agent.eligibility a y", "event 4 (agent.eligibility) is out of order"},
+		{"a backend selected when a step has run", begin + stepB + "agent.eligibility a x", "event 5 (agent.eligibility) is out of order"},
+		{"a backend selected within a step", begin + "step.started b,agent.eligibility a x", "event 4 (agent.eligibility) is out of order"},
+		{"a backend selected after a gate", begin + "gate.blocked,agent.eligibility a x", "event 4 (agent.eligibility) is out of order"},
+		{"a backend selected after it was asked for an approval", begin + "approval.requested,agent.eligibility a x", "event 4 (agent.eligibility) is out of order"},
+		{"an agent that none selected", begin + "step.started a agent:x", `agent.eligibility is absent for step "a" before step.started`},
+		{"another agent than the selected one", chosen + "step.started a agent:y", `event 4 starts step "a" with the backend "y", and "x" was selected`},
+		{"an agent where none was selected", begin + "agent.eligibility a,step.started a agent:x", `event 4 starts step "a" with the backend "x", and "" was selected`},
+		{"a pass without the end of the turn", chosen + "step.started a agent:x,agent.message a,step.finished a", `agent.end is absent of step "a", which passed`},
+		{"a pass without a turn", chosen + "step.started a agent:x,step.finished a", `agent.end is absent of step "a", which passed`},
+		{"a turn that goes on after its end", chosen + "step.started a agent:x,agent.end a,agent.message a,step.finished a", `agent.end is absent of step "a", which passed`},
+		{"a turn outside a step", chosen + "agent.message a", `step.started is absent for step "a" before agent.message`},
+		{"a turn after the patch", chosen + "step.started a agent:x,patch.applied a,agent.message a", `event 6 (agent.message) is out of order within step "a"`},
+		{"a turn of another step", chosen + "step.started a agent:x,agent.message b", `step.finished is absent for step "a" before agent.message of step "b"`},
+		{"an event that no turn has", chosen + "step.started a agent:x,agent.dream a", `event 5 is of the unknown type "agent.dream"`},
 		{"unknown", begin + "step.paused a", `event 3 is of the unknown type "step.paused"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,7 +17,10 @@ import (
 func (c *check) carried() {
 	events, where, seen := c.events, JournalFile, map[RunID]bool{c.v.RunID: true}
 	source, start := c.source, c.v.Run.Source
+	chain, journals := []chained(nil), map[RunID][]Event{}
+	defer func() { c.carriedTurns(chain, journals) }()
 	for {
+		chain = append(chain, chained{where, events})
 		started, err := decode[RunStartedData](events[0])
 		if err != nil {
 			return // the fold has said so
@@ -46,6 +49,7 @@ func (c *check) carried() {
 			return
 		}
 		c.carriedEvents(where, events, from, before)
+		journals[from.Run] = before
 		events, where = before, from.File
 	}
 }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -356,7 +359,10 @@ func TestAgentsCommand(t *testing.T) {
 			l.scenario(v.scenario, v.verdict)
 		})
 	}
-	delete(all, "steered")  // by TestAgentsSteer
+	// by TestAgentsSteer, TestAgentsCut, TestAgentsProofs and TestAgentsAsClients
+	for _, name := range []string{"steered", "cut", "proofs", "mends-a-notebook", "sent-back"} {
+		delete(all, name)
+	}
 	for name := range all { // no scenario is left out
 		if !slices.ContainsFunc(agentVerdicts, func(v agentVerdict) bool { return v.scenario == name }) {
 			t.Errorf("the scenario %s has no verdict", name)
@@ -387,6 +393,13 @@ func TestAgentsReal(t *testing.T) {
 	}
 	server := scripted.NewServer(all)
 	defer server.Close()
+	var goesOn atomic.Bool
+	server.Seen = func(path string, body []byte) {
+		if bytes.Contains(body, []byte("was interrupted")) && bytes.Contains(body, []byte("Change only ranges.py")) &&
+			bytes.Contains(body, []byte("# one")) {
+			goesOn.Store(true)
+		}
+	}
 	for _, p := range agentPrograms {
 		found, err := filepath.Glob(filepath.Join(modules, p.program))
 		if err != nil || len(found) == 0 {
@@ -405,6 +418,19 @@ func TestAgentsReal(t *testing.T) {
 					how = runs.SteerNow
 				}
 				l.steered(how)
+			})
+			t.Run("cut", func(t *testing.T) {
+				goesOn.Store(false)
+				if p.backend == "opencode" || p.backend == "gemini" {
+					return
+				}
+				l := newAgentLab(t, p.backend)
+				l.admit("--program", found[0], "--endpoint", server.Base("cut")+p.path, "--model", p.model)
+				l.settings("    idle: 20s\n    start: 2m\n")
+				l.cut(syscall.SIGKILL)
+				if !goesOn.Load() {
+					t.Error("the model never saw the session go on with what it was before")
+				}
 			})
 			for _, v := range agentVerdicts {
 				if slices.Contains(agentUnsure[p.backend], v.scenario) {
@@ -477,6 +503,205 @@ func (l *agentLab) steered(how string) {
 		t.Errorf("after the run: exit %d, %s", code, text)
 	}
 }
+
+// cut kills Markmill while the agent is in its second command, and resumes the run: the backend goes on in its session,
+// in the files that it had changed, and does nothing again that its log shows as done.
+//
+// Every further signal ends a run that goes on in the next command.
+func (l *agentLab) cut(signals ...syscall.Signal) {
+	t := l.t
+	t.Helper()
+	var was *runs.Run
+	args := []string{"run", "task.md", filepath.Join(l.home, "out.md")}
+	for n, signal := range signals {
+		cmd := exec.Command(builtProgram(t), args...)
+		cmd.Dir, cmd.Env = l.dir, l.env
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			if strings.Contains(l.worktreeFile("ranges.py"), "# two") &&
+				strings.Count(l.journal(), `"agent.command"`) == n+1 {
+				break
+			}
+			if time.Now().After(deadline) {
+				_ = cmd.Process.Kill()
+				t.Fatal("the agent never comes to its next command: ", l.journal())
+			}
+		}
+		_ = cmd.Process.Signal(signal)
+		_ = cmd.Wait()
+		var err error
+		if was, _, err = runs.At(l.runs()[0].Dir).Load(); err != nil {
+			t.Fatal(err)
+		}
+		args = []string{"run", "--resume", string(was.ID)}
+	}
+	if text, code := l.markmill("runs", "reconcile"); code != 0 { // as anybody may do in between
+		t.Fatal(text)
+	}
+	out, code := l.markmill(args...)
+	if code != 0 || !strings.Contains(out, "the agent goes on in its session") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	run, dir, verdict := l.record(out)
+	if !strings.HasPrefix(verdict, "pass\n") || run.ID == was.ID {
+		t.Error(verdict)
+	}
+	if text := l.must("git", "-C", l.dir, "apply", "--numstat", filepath.Join(dir, "patch.diff")); text != "4\t1\tranges.py\n" {
+		t.Errorf("its change is %s", text) // a line each of three commands, and the one that is mended
+	}
+	turn, cut := run.Steps[0].Turn, slices.DeleteFunc(was.Steps[0].Turn, func(e runs.AgentData) bool {
+		return e.Kind == runs.AgentEnd // of a run that had the time to end it
+	})
+	at := slices.IndexFunc(turn, func(e runs.AgentData) bool { return e.Kind == runs.AgentResume && e.Carried == nil })
+	if at != len(cut) || turn[at].Session != cut[0].Session {
+		t.Errorf("it goes on in %+v after %d events; there were %d, of %+v", turn[max(at, 0)], at, len(cut), cut[0])
+	}
+	for i, e := range turn {
+		if (e.Carried != nil) != (i < at) {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(l.cache, "markmill", "work", "*")); len(left) > 0 {
+		t.Errorf("it leaves %v", left)
+	}
+}
+
+// runs are those of the repository, the newest first.
+func (l *agentLab) runs() []runs.Entry {
+	l.t.Helper()
+	entries, err := runs.Store{Dir: filepath.Join(l.dir, ".markmill")}.List()
+	if err != nil || len(entries) == 0 {
+		l.t.Fatalf("no run: %v", err)
+	}
+	return entries
+}
+
+// worktreeFile is a file of the only worktree; "" if it is not there.
+func (l *agentLab) worktreeFile(name string) string {
+	found, _ := filepath.Glob(filepath.Join(l.cache, "markmill", "work", "*", "tree", "repo", name))
+	if len(found) == 0 {
+		return ""
+	}
+	text, _ := os.ReadFile(found[0])
+	return string(text)
+}
+
+// TestAgentsCut: a turn goes on in the session of the backend when Markmill was killed.
+func TestAgentsCut(t *testing.T) {
+	needsLandlock(t)
+	l := newAgentLab(t, "mine")
+	program := filepath.Join(l.home, "mine.sh")
+	if err := os.WriteFile(program, []byte(`#!/bin/bash
+if [ "$MARKMILL_AGENT_SESSION" = s-1 ] && [ -e ~/session ] && grep -q interrupted; then
+	echo x >>~/session
+	if [ $(wc -l <~/session) -lt 3 ]; then
+		echo '{"kind":"command","command":"two","exit":0}'
+		sleep 1000
+	fi
+	sed -i 's/int(last or first)))/int(last or first) + 1))/' ranges.py
+	echo '# three' >>ranges.py
+	exit
+fi
+touch ~/session
+echo '{"kind":"session","session":"s-1"}'
+echo '# one' >>ranges.py
+echo '{"kind":"command","command":"one","exit":0}'
+echo '# two' >>ranges.py
+sleep 1000
+`), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.admit("--program", program)
+	l.cut(syscall.SIGKILL, syscall.SIGKILL, syscall.SIGINT)
+}
+
+// TestAgentsCutWithSecret: of a turn in which a credential has shown, or in whose home one stands, nothing stays.
+func TestAgentsCutWithSecret(t *testing.T) {
+	needsLandlock(t)
+	for name, tells := range map[string]string{"printed": `echo "{\"kind\":\"message\",\"text\":\"$TOKEN\"}"`,
+		"in its home": `echo "the key: $TOKEN" >~/log; echo '{"kind":"message","text":"at work"}'`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newAgentLab(t, "mine")
+			program := filepath.Join(l.home, "mine.sh")
+			if err := os.WriteFile(program, []byte(`#!/bin/bash
+echo '{"kind":"session","session":"s-1"}'
+`+tells+`
+[ -n "$MARKMILL_AGENT_SESSION" ] || sleep 1000
+`), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			l.admit("--program", program, "--credential", "TOKEN")
+			cmd := exec.Command(builtProgram(t), "run", "task.md")
+			cmd.Dir, cmd.Env = l.dir, l.env
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for !strings.Contains(l.journal(), `"agent.message"`) {
+				time.Sleep(20 * time.Millisecond)
+			}
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			if text, code := l.markmill("runs", "reconcile"); code != 0 {
+				t.Fatal(text)
+			}
+			if left, _ := filepath.Glob(filepath.Join(l.cache, "markmill", "work", "*")); len(left) > 0 {
+				t.Errorf("it leaves %v", left)
+			}
+			if leak := within(t, l.dir, agentCredential); leak != "" {
+				t.Errorf("the credential stands in %s", leak)
+			}
+		})
+	}
+}
+
+// TestAgentsNetwork: an agent has the network where the other steps have none, and the reverse, and the record says so.
+func TestAgentsNetwork(t *testing.T) {
+	needsLandlock(t)
+	if !sandbox.Probe(t.Context(), builtProgram(t), sandbox.Need{Network: true}).Network {
+		t.Skip("no network namespace can be made here")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	asks := fmt.Sprintf("if (exec 3<>/dev/tcp/127.0.0.1/%d) 2>/dev/null; then echo online; else echo offline; fi",
+		listener.Addr().(*net.TCPAddr).Port)
+	for network, want := range map[string][3]string{
+		"off": {"online", "offline", sandbox.NetworkOpen},
+		"on":  {"offline", "online", sandbox.NetworkNamespace},
+	} {
+		t.Run("network: "+network, func(t *testing.T) {
+			t.Parallel()
+			l := newAgentLab(t, "mine")
+			program := filepath.Join(l.home, "mine.sh")
+			if err := os.WriteFile(program, []byte("#!/bin/bash\n"+asks+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			l.admit("--program", program)
+			if network == "on" {
+				l.settings("    network: off\n")
+			}
+			l.write("task.md", "---\nnetwork: \""+network+"\"\n---\n```agent {#ask .no-change backend=mine}\nAsk.\n```\n\n"+
+				"```bash {#step}\n"+asks+"\n```\n")
+			run, dir, verdict := l.record(first(l.markmill("run", "task.md")))
+			for i, s := range run.Steps {
+				text, err := runs.At(dir).ReadFile(s.Step.Dir + "/stdout")
+				if got := strings.TrimPrefix(strings.TrimSpace(string(text)), "> "); err != nil || got != want[i] {
+					t.Errorf("%s is %s, want %s; %v\n%s", s.Planned.ID, got, want[i], err, verdict)
+				}
+			}
+			if got := run.Steps[0].Eligibility.Backend.Network; got != want[2] {
+				t.Errorf("the record says %q, want %q", got, want[2])
+			}
+		})
+	}
+}
+
+func first[A, B any](a A, _ B) A { return a }
 
 // journal is that of the only run, as far as it is written.
 func (l *agentLab) journal() string {

@@ -184,7 +184,11 @@ func (a *app) goOnFrom(ctx context.Context, was *before, output string, o *runOp
 		return err
 	}
 	if o.level() <= slog.LevelInfo {
-		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(goOnWords(was.Run.ID, plan))))
+		words := goOnWords(was.Run.ID, plan)
+		if was.eng.Continues(plan) != "" {
+			words += "; the agent goes on in its session"
+		}
+		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(words)))
 		if names := was.Secrets(); len(names) > 0 {
 			a.tell("markmill: no record holds a secret, so whether %s is as it was cannot be checked\n",
 				strings.Join(names, ", "))

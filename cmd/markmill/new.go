@@ -23,16 +23,16 @@ func (a *app) newCommand() *cobra.Command {
 		Use: "new NAME", Short: "Write a notebook to start from",
 		Long: `Writes NAME.md, which runs as it is. A NAME that ends in .md, .markdown or .ipynb is used as it is, and
 .ipynb gives a Jupyter notebook. An existing file is not changed. Kinds: task (a change and its test), health
-(measure, report, alert).
+(measure, report, alert), agent (a coding agent scouts, implements, is reviewed and revises; tests decide).
 
 Exit codes: 0 written, 2 the file exists.`,
 		Example: "  markmill new rename-flag\n  markmill new checks/disk.md --kind health\n" +
-			"  markmill new analysis.ipynb --kind health",
+			"  markmill new analysis.ipynb --kind health\n  markmill new fix-parser --kind agent",
 		Args: args(1, 1),
 		RunE: func(_ *cobra.Command, names []string) error {
 			text, err := templates.ReadFile("templates/" + kind + ".md")
 			if err != nil {
-				return usagef("--kind %s is not known; known: task, health", kind)
+				return usagef("--kind %s is not known; known: task, health, agent", kind)
 			}
 			path := names[0]
 			ext := filepath.Ext(path)
@@ -77,7 +77,7 @@ Exit codes: 0 written, 2 the file exists.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", "task", "what to start from: task, health")
+	c.Flags().StringVar(&kind, "kind", "task", "what to start from: task, health, agent")
 	return c
 }
 

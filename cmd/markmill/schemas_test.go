@@ -22,6 +22,7 @@ import (
 	"markmill/cmd/api/mergereview"
 	"markmill/cmd/api/retest"
 	"markmill/cmd/api/status"
+	"markmill/cmd/api/summary"
 	"markmill/cmd/markmill/mcp"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
@@ -94,9 +95,11 @@ func jsonDocuments() map[string]struct {
 			"What the tools log and changes of markmill mcp give: a part of a text of a run"},
 		"mcp-notebook": {reflect.TypeFor[mcp.NotebookDocument](),
 			"What the tools new_notebook and edit_step of markmill mcp give"},
-		"test":    {reflect.TypeFor[retest.Report](), "What markmill test prints"},
-		"doctor":  {reflect.TypeFor[checkup](), "What markmill doctor prints"},
-		"agents":  {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
+		"test":   {reflect.TypeFor[retest.Report](), "What markmill test prints"},
+		"doctor": {reflect.TypeFor[checkup](), "What markmill doctor prints"},
+		"agents": {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
+		"summary": {reflect.TypeFor[summary.Summary](),
+			"What markmill summary prints: what is proven of each coding agent, whether it is active, and what is to be done"},
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
 		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
 		"version": {reflect.TypeFor[build](), "What markmill version prints"},
@@ -253,7 +256,7 @@ func comments(t *testing.T) map[string]string {
 		"../../render/diffview": "markmill/render/diffview",
 		"../../render/review":   "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
 		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
-		"../../render/fresh": "markmill/render/fresh", "mcp": "markmill/cmd/markmill/mcp"} {
+		"../../render/fresh": "markmill/render/fresh", "../api/summary": "markmill/cmd/api/summary", "mcp": "markmill/cmd/markmill/mcp"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

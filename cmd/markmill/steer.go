@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api"
-	"markmill/engine/agent"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -63,7 +62,7 @@ func (a *app) collect(dir string) error {
 			text.Reset()
 		}
 		for _, e := range s.Turn {
-			text.WriteString(agent.Transcript(e))
+			text.WriteString(runs.Transcript(e))
 		}
 	}
 	return say(a.stdout, "%s", plain.Escape(text.String()))

@@ -28,7 +28,8 @@ func (codex) Call(t Turn) Call {
 	if t.Session != "" {
 		args = append(args, t.Session)
 	}
-	config := "check_for_update_on_startup = false\n[analytics]\nenabled = false\n"
+	// A snapshot of the shell is a file in its home with the whole environment, and so with the credentials.
+	config := "check_for_update_on_startup = false\n[analytics]\nenabled = false\n[features]\nshell_snapshot = false\n"
 	if t.Endpoint != "" || t.Key != "" {
 		base := t.Endpoint
 		if base == "" {

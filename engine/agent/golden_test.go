@@ -58,7 +58,7 @@ func TestRecorded(t *testing.T) {
 		var got strings.Builder
 		for _, e := range read(b, output, exit) {
 			got.WriteString(string(codec.RawOf(e)) + "\n")
-			got.WriteString("\t" + strings.ReplaceAll(Transcript(e), "\n", "\n\t") + "\n")
+			got.WriteString("\t" + strings.ReplaceAll(runs.Transcript(e), "\n", "\n\t") + "\n")
 			if e.Kind == runs.AgentRaw && b.Name() != "claude" {
 				t.Errorf("%s: a line that is not read: %s", file, codec.RawOf(e))
 			}
@@ -139,7 +139,7 @@ func FuzzReaders(f *testing.F) {
 		for _, b := range backends {
 			events := read(b, output, exit)
 			for i, e := range events {
-				Transcript(e)
+				runs.Transcript(e)
 				if last := i == len(events)-1; (e.Kind == runs.AgentEnd) != last {
 					t.Errorf("%s: event %d of %d is %s", b.Name(), i, len(events), e.Kind)
 				}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ type Agent struct {
 	Model    string
 	Endpoint string
 	Keys     []string // environment variables with credentials: NAME=value
+	Offline  bool     // it is to have no network; the caller sees to it
 	// StartLimit is how long the program may take to its first line of output, and IdleLimit how long it may print nothing after
 	// that.
 	StartLimit, IdleLimit time.Duration
@@ -71,10 +73,13 @@ func (s *agentSession) Info() Info {
 // one whose program takes nothing more, is the prompt of another, in the same session of the backend.
 func (s *agentSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	s.steps++
-	home := filepath.Join(s.o.Private, fmt.Sprintf("home-%d", s.steps))
+	home := cmp.Or(r.Turn.Home, filepath.Join(s.o.Private, fmt.Sprintf("home-%d", s.steps)))
 	to := &steered{Turn: r.Turn, transcript: r.Stdout}
 	t := agent.Turn{Prompt: string(r.Code), Model: s.agent.Model, Endpoint: s.agent.Endpoint, Home: home, Tmp: s.tmp(),
 		Key: s.key()}
+	if r.Turn.Session != "" {
+		t.Prompt, t.Session, to.session = ContinuePrompt, r.Turn.Session, r.Turn.Session
+	}
 	for {
 		out, err := s.turn(ctx, r, t, to)
 		if err != nil || ctx.Err() != nil || out.End[len(out.End)-1].Code != "" {
@@ -92,6 +97,10 @@ func (s *agentSession) Run(ctx context.Context, r Request) (Outcome, error) {
 		t.Prompt, t.Session = more, to.session
 	}
 }
+
+// ContinuePrompt is what an agent is told whose turn was cut.
+const ContinuePrompt = "Your turn was interrupted. Go on from there: every file is as you left it. Do nothing again that " +
+	"is done; what the last command did before it was ended, you have to look at first."
 
 // turn runs the program once.
 func (s *agentSession) turn(ctx context.Context, r Request, t agent.Turn, to *steered) (out Outcome, err error) {
@@ -224,7 +233,7 @@ func (t *steered) tell(e runs.AgentData) {
 	if e.Kind == runs.AgentSession {
 		t.session = e.Session
 	}
-	io.WriteString(t.transcript, agent.Transcript(e))
+	io.WriteString(t.transcript, runs.Transcript(e))
 	if t.Event != nil {
 		t.Event(e)
 	}
@@ -234,7 +243,7 @@ func (t *steered) tell(e runs.AgentData) {
 func (t *steered) show(e runs.AgentData) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	io.WriteString(t.transcript, agent.Transcript(e))
+	io.WriteString(t.transcript, runs.Transcript(e))
 }
 
 // waiting is what operators want to say now that a turn is over; "" if nothing.

@@ -223,9 +223,7 @@ func (s *commandSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	switch {
 	case by != "":
 		out.TerminatedBy = by
-		if out.Exit == 0 {
-			out.Exit = 130 // a step that the engine ended never succeeds
-		}
+		out.neverPassed()
 	case signal != "":
 		out.TerminatedBy = "signal " + signal
 	}

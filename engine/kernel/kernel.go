@@ -106,9 +106,11 @@ type Request struct {
 
 // Turn gets what an agent's program tells, as it comes. Stdout of the request is the transcript.
 type Turn struct {
-	Event    func(runs.AgentData)    // nil drops them
-	Steer    func() []runs.SteerData // takes what operators say; nil if nobody can
-	Raw, Log io.Writer               // the program's own standard output and standard error; nil drops them
+	Event func(runs.AgentData)    // nil drops them
+	Steer func() []runs.SteerData // takes what operators say; nil if nobody can
+	// Home is the program's, a folder that exists; "" makes one. Session is that of the backend to go on with, in its home.
+	Home, Session string
+	Raw, Log      io.Writer // the program's own standard output and standard error; nil drops them
 }
 
 // Display is one rich result that a step left in DisplayDir, or in Outcome.Held.
@@ -126,6 +128,7 @@ type Display struct {
 type Outcome struct {
 	Exit         int            // exit code; 1 for an exception; 128+n for signal n
 	TerminatedBy string         // "" or who ended it: "timeout", "interrupt", "signal KILL", …
+	Caught       bool           // ended by the engine, its code went on to an end of its own with exit code 0
 	Died         bool           // the interpreter is gone, and its state with it
 	Restarted    bool           // the step ended the interpreter (exit 3), which was restarted with its state
 	Lost         string         // what a restart could not bring back, "" when nothing was lost
@@ -141,6 +144,13 @@ type Outcome struct {
 	// Outputs is what came in which order, if Request.Ordered asks for it and the kernel knows; else nil. Its counts of
 	// bytes are those of what was handed to the writers; File is a base name in DisplayDir.
 	Outputs []runs.OutputData
+}
+
+// neverPassed makes a failure of a step that the engine ended: it never succeeds, whatever it says itself.
+func (o *Outcome) neverPassed() {
+	if o.TerminatedBy != "" && o.Exit == 0 {
+		o.Exit, o.Caught = 130, true
+	}
 }
 
 // ExecError is an exception as the interpreter reported it.

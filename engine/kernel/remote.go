@@ -140,9 +140,7 @@ func (s *remoteSession) Run(ctx context.Context, r Request) (Outcome, error) {
 			fmt.Fprintf(&step.stderr, "the kernel on %s: %v\n", s.kernel.server.URL, err)
 		}
 	}
-	if out.TerminatedBy != "" && out.Exit == 0 {
-		out.Exit = 130 // a step that the engine ended never succeeds
-	}
+	out.neverPassed()
 	step.finish(&out)
 	return out, step.failed
 }

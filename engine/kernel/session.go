@@ -138,6 +138,7 @@ func (s *session) Run(ctx context.Context, r Request) (Outcome, error) {
 	s.settle()
 	out := Outcome{Exit: e.exit, TerminatedBy: e.by, Leftover: e.leftover, Left: e.left}
 	err = errors.Join(err, s.driver.reply(e, &out))
+	out.neverPassed()
 	if !s.child.Over() {
 		return out, err
 	}
@@ -209,9 +210,6 @@ func (s *session) converse(ctx context.Context) ending {
 	s.interrupted = true
 	e := s.force()
 	e.by, e.cut = reason(ctx), true
-	if e.exit == 0 {
-		e.exit = 128 + int(syscall.SIGINT) // a step that the engine ended never succeeds
-	}
 	return e
 }
 

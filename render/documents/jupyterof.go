@@ -184,7 +184,7 @@ func (r *cellReader) picture(line string) {
 // block takes in one fenced block.
 func (r *cellReader) block(p part) {
 	switch p.class {
-	case "output", "tests":
+	case "output", "tests", "turn":
 		r.kinds["output"] = true
 		r.cell.Stream("stdout", p.text)
 	case "result":

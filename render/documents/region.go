@@ -150,7 +150,7 @@ func readRegion(c *diff.Cell, body string, open bool, files Files) {
 			}
 		case p.kind == partWords:
 			readWords(p.text, open, display)
-		case p.class == "output", p.class == "tests":
+		case p.class == "output", p.class == "tests", p.class == "turn":
 			stream(diff.Stdout, p.text)
 		case p.class == "error":
 			stream(diff.Stderr, p.text)

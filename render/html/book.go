@@ -97,7 +97,11 @@ func (p *book) begin(l stepLine, source string, folded bool) {
 		w.put(`<span>%s</span>`, word)
 	}
 	w.put("</span></summary>\n")
-	switch code := p.code(l.lang, source); {
+	code := p.code(l.lang, source)
+	if l.lang == "agent" { // prose, as a rule
+		code = sprintf(`<div class="prompt">%s</div>`, code)
+	}
+	switch {
 	case strings.TrimSpace(source) == "":
 	case folded:
 		w.put(`<details class="more"><summary>code</summary>%s</details>`, code)

@@ -99,6 +99,8 @@ func hostileOutput(text string) []byte {
 	ticks := "````````````"
 	body := "<details open><summary>✗ <code>" + line + "</code> · " + line + "</summary>\n\n" + ticks +
 		"text {.output}\n" + text + "\n" + ticks + "\n\n" +
+		ticks + "text {.turn}\n> " + line + "\n$ " + line + "\n+ " + line + "\n  " + line + "\n[exit 1]\n< " + line +
+		"\n! " + line + "\n(edited " + line + ")\n(tool " + line + ")\n" + text + "\n" + ticks + "\n\n" +
 		ticks + "text {.tests}\n" + text + "\n" + ticks + "\n\n" + ticks + "diff {.diff}\ndiff --git a/" + line +
 		" b/" + line + "\n@@ -1 +1 @@\n-" + line + "\n+" + line + "\n" + ticks + "\n\n" +
 		ticks + "json {.scraps}\n{\"a\": \"" + quoted + "\"}\n" + ticks + "\n\n" + "![" + line +

@@ -152,6 +152,8 @@ func (p *page) regionFence(res *outcome, info, body string) markup {
 	switch class {
 	case "output", "result":
 		return p.output("out", body, false)
+	case "turn":
+		return p.turn(body, res.state == failed || res.state == timedOut)
 	case "error":
 		return p.output("err", body, true)
 	case "tests":

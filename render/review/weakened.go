@@ -26,7 +26,7 @@ var weakTags = map[string]Weakness{
 	notebooks.TagSkip:         {Words: "the step does not run", Grave: true},
 	notebooks.TagRaises:       {Words: "the step passes when it fails", Grave: true},
 	notebooks.TagAllowFailure: {Words: "a failure of the step does not count", Grave: true},
-	notebooks.TagInterrupt:    {Words: "the run goes on behind the step's time limit", Grave: true},
+	notebooks.TagInterrupt:    {Words: "a step that catches the interrupt of its time limit passes", Grave: true},
 	notebooks.TagVolatile:     {Words: "what the step prints is not kept or compared"},
 	notebooks.TagHideOutput:   {Words: "what the step prints is folded away"},
 }

@@ -109,7 +109,7 @@ func programsNamed(name string, sides ...engine.Config) []string {
 // judges are the keys whose signatures count, by the allowed_signers file that the settings of the base name.
 func judges(base *worktree.Files, file string, now time.Time) (runs.Signers, error) {
 	signers := runs.Signers{Now: now}
-	if file == "" {
+	if file == "" || base == nil && !filepath.IsAbs(file) {
 		return signers, nil
 	}
 	read := os.ReadFile
@@ -124,11 +124,47 @@ func judges(base *worktree.Files, file string, now time.Time) (runs.Signers, err
 	return signers, err
 }
 
+// RecordProver returns a function that says how far the record in a folder can be trusted, by the keys that the settings
+// of a base name; base may be nil where keys are not files of the repository. What it says is claimed does not verify.
+func RecordProver(base *worktree.Files, settings engine.Config, store runs.Store, now time.Time) (
+	func(dir string) review.Proof, runs.Signers, error) {
+	signers, err := judges(base, signersOf(settings), now)
+	if err != nil {
+		return nil, signers, err
+	}
+	reruns := sync.OnceValues(store.Reruns)
+	return func(dir string) review.Proof {
+		v, err := runs.At(dir).Verify(api.FoldView, signers)
+		switch {
+		case err != nil:
+			return review.Proof{Level: review.Claimed, Words: fmt.Sprintf("its record cannot be read: %v", err)}
+		case len(v.Findings) > 0:
+			return review.Proof{Level: review.Claimed, Words: fmt.Sprintf("its record does not verify: %s: %s",
+				v.Findings[0].Where, v.Findings[0].Message)}
+		case v.Run == nil:
+			return review.Proof{Level: review.Claimed}
+		}
+		p := review.Proof{Level: review.Recorded, Run: string(v.Run.ID)}
+		if v.Signed.Counts() {
+			p = review.Proof{Level: review.Signed, Run: string(v.Run.ID), Signed: true, Words: v.Signed.Words()}
+		}
+		repetitions, err := reruns()
+		if err != nil || len(repetitions[v.Run.ID]) == 0 {
+			return p
+		}
+		by, err := rerun.Agreeing(store, v, repetitions[v.Run.ID], settings.Normalize, signers)
+		if err == nil && by != "" {
+			p.Level, p.Words = review.Repeated, strings.TrimPrefix(p.Words+"; repeated by "+string(by), "; ")
+		}
+		return p
+	}, signers, nil
+}
+
 // Prover returns a function that says how far an output notebook can be trusted, by the keys that the settings of a
 // base name. The records that are kept here are listed once.
 func Prover(base *worktree.Files, settings engine.Config, store runs.Store, now time.Time) (
 	func(path string, output []byte) review.Proof, error) {
-	signers, err := judges(base, signersOf(settings), now)
+	prove, signers, err := RecordProver(base, settings, store, now)
 	if err != nil {
 		return nil, err
 	}
@@ -136,35 +172,16 @@ func Prover(base *worktree.Files, settings engine.Config, store runs.Store, now 
 		made, _ := store.Outputs() // without records every output is only claimed
 		return made
 	})
-	reruns := sync.OnceValues(store.Reruns)
-	repeated := func(p *review.Proof, v *runs.Verification) {
-		repetitions, err := reruns()
-		if err != nil || len(repetitions[v.Run.ID]) == 0 {
-			return
-		}
-		by, err := rerun.Agreeing(store, v, repetitions[v.Run.ID], settings.Normalize, signers)
-		if err != nil || by == "" {
-			return
-		}
-		p.Level, p.Words = review.Repeated, strings.TrimPrefix(p.Words+"; repeated by "+string(by), "; ")
-	}
 	return func(path string, output []byte) review.Proof {
 		proof := review.Proof{Level: review.Claimed}
 		for _, dir := range outputs()[runs.DigestOf(output)] {
-			v, err := runs.At(dir).Verify(api.FoldView, signers)
-			switch {
-			case err != nil:
-				proof.Words = fmt.Sprintf("its record cannot be read: %v", err)
-			case len(v.Findings) > 0:
-				proof.Words = fmt.Sprintf("its record does not verify: %s: %s", v.Findings[0].Where,
-					v.Findings[0].Message)
-			case v.Run != nil && v.Signed.Counts():
-				proof = review.Proof{Level: review.Signed, Run: string(v.Run.ID), Signed: true, Words: v.Signed.Words()}
-				repeated(&proof, v)
-				return proof
-			case v.Run != nil:
-				proof = review.Proof{Level: review.Recorded, Run: string(v.Run.ID)}
-				repeated(&proof, v)
+			switch p := prove(dir); {
+			case p.Signed:
+				return p
+			case p.Level != review.Claimed:
+				proof = p
+			case p.Words != "":
+				proof.Words = p.Words
 			}
 		}
 		by, err := runs.SignedOutput(path, output, signers)

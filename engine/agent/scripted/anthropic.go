@@ -7,15 +7,15 @@ import (
 // messages is Anthropic's Messages API.
 type messages struct{}
 
-func (messages) read(body []byte) (results int, tool string, err error) {
+func (messages) read(body []byte) (results int, tools []tool, err error) {
 	var request struct {
 		Messages []struct {
 			Content codec.Raw `json:"content"` // a text, or a list of blocks
 		} `json:"messages"`
-		Tools []named `json:"tools"`
+		Tools []tool `json:"tools"`
 	}
 	if err := codec.Unmarshal(body, &request); err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	for _, m := range request.Messages {
 		var blocks []struct {
@@ -30,10 +30,10 @@ func (messages) read(body []byte) (results int, tool string, err error) {
 			}
 		}
 	}
-	return results, shell(toolNames(request.Tools)), nil
+	return results, request.Tools, nil
 }
 
-func (messages) stream(t Turn, tool, id string) []string {
+func (messages) stream(t Turn, c *call, id string) []string {
 	out := []string{event("message_start", object{"type": "message_start", "message": object{"id": "msg_" + id,
 		"type": "message", "role": "assistant", "model": "scripted", "content": list{}, "stop_reason": nil,
 		"stop_sequence": nil, "usage": object{"input_tokens": 100, "output_tokens": 1}}})}
@@ -60,9 +60,9 @@ func (messages) stream(t Turn, tool, id string) []string {
 	if t.Refuse {
 		stop = "refusal"
 	}
-	if t.Run != "" {
-		args, _ := codec.Marshal(arguments(tool, t.Run))
-		block(object{"type": "tool_use", "id": "toolu_" + id, "name": tool, "input": object{}},
+	if c != nil {
+		args, _ := codec.Marshal(c.args)
+		block(object{"type": "tool_use", "id": "toolu_" + id, "name": c.tool.Name, "input": object{}},
 			object{"type": "input_json_delta", "partial_json": string(args)})
 		stop = "tool_use"
 	}

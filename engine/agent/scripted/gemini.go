@@ -7,7 +7,7 @@ import (
 // gemini is the generateContent API of Gemini.
 type gemini struct{}
 
-func (gemini) read(body []byte) (results int, tool string, err error) {
+func (gemini) read(body []byte) (results int, tools []tool, err error) {
 	var request struct {
 		Contents []struct {
 			Parts []struct {
@@ -15,11 +15,11 @@ func (gemini) read(body []byte) (results int, tool string, err error) {
 			} `json:"parts"`
 		} `json:"contents"`
 		Tools []struct {
-			FunctionDeclarations []named `json:"functionDeclarations"`
+			FunctionDeclarations []tool `json:"functionDeclarations"`
 		} `json:"tools"`
 	}
 	if err := codec.Unmarshal(body, &request); err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	for _, c := range request.Contents {
 		for _, p := range c.Parts {
@@ -29,14 +29,12 @@ func (gemini) read(body []byte) (results int, tool string, err error) {
 		}
 	}
 	for _, t := range request.Tools {
-		if tool == "" {
-			tool = shell(toolNames(t.FunctionDeclarations))
-		}
+		tools = append(tools, t.FunctionDeclarations...)
 	}
-	return results, tool, nil
+	return results, tools, nil
 }
 
-func (gemini) stream(t Turn, tool, id string) []string {
+func (gemini) stream(t Turn, c *call, id string) []string {
 	var out []string
 	chunk := func(finish string, parts ...any) {
 		candidate := object{"index": 0, "content": object{"role": "model", "parts": list(parts)}}
@@ -56,8 +54,8 @@ func (gemini) stream(t Turn, tool, id string) []string {
 	if t.Refuse {
 		finish = "SAFETY"
 	}
-	if t.Run != "" {
-		chunk(finish, object{"functionCall": object{"id": "c_" + id, "name": tool, "args": arguments(tool, t.Run)}})
+	if c != nil {
+		chunk(finish, object{"functionCall": object{"id": "c_" + id, "name": c.tool.Name, "args": c.args}})
 	} else {
 		chunk(finish, object{"text": ""})
 	}

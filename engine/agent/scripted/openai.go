@@ -4,44 +4,40 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// named is a tool of a request.
-type named struct {
-	Name     string `json:"name"`
-	Function struct {
-		Name string `json:"name"`
-	} `json:"function"`
-}
-
-func toolNames(tools []named) []string {
-	var names []string
-	for _, t := range tools {
-		names = append(names, t.Name, t.Function.Name)
-	}
-	return names
-}
-
 // responses is the Responses API.
 type responses struct{}
 
-func (responses) read(body []byte) (results int, tool string, err error) {
+func (responses) read(body []byte) (results int, tools []tool, err error) {
 	var request struct {
 		Input []struct {
 			Type string `json:"type"`
 		} `json:"input"`
-		Tools []named `json:"tools"`
+		Tools []struct {
+			tool
+			Type  string `json:"type"`
+			Tools []tool `json:"tools"` // of a namespace, as codex offers those of an MCP server
+		} `json:"tools"`
 	}
 	if err := codec.Unmarshal(body, &request); err != nil {
-		return 0, "", err
+		return 0, nil, err
+	}
+	for _, t := range request.Tools {
+		if t.Type != "namespace" {
+			tools = append(tools, t.tool)
+		}
+		for _, inner := range t.Tools {
+			tools = append(tools, tool{Namespace: t.Name, Name: inner.Name})
+		}
 	}
 	for _, item := range request.Input {
 		if item.Type == "function_call_output" {
 			results++
 		}
 	}
-	return results, shell(toolNames(request.Tools)), nil
+	return results, tools, nil
 }
 
-func (responses) stream(t Turn, tool, id string) []string {
+func (responses) stream(t Turn, c *call, id string) []string {
 	out := []string{event("response.created", object{"type": "response.created", "response": object{"id": "r_" + id}})}
 	item := func(item object) {
 		out = append(out, event("response.output_item.done", object{"type": "response.output_item.done", "item": item}))
@@ -58,10 +54,14 @@ func (responses) stream(t Turn, tool, id string) []string {
 		item(object{"type": "message", "id": "m_" + id, "role": "assistant", "content": list{
 			object{"type": kind, key: t.Say}}})
 	}
-	if t.Run != "" {
-		args, _ := codec.Marshal(arguments(tool, t.Run))
-		item(object{"type": "function_call", "id": "f_" + id, "call_id": "c_" + id, "name": tool,
-			"arguments": string(args)})
+	if c != nil {
+		args, _ := codec.Marshal(c.args)
+		called := object{"type": "function_call", "id": "f_" + id, "call_id": "c_" + id, "name": c.tool.Name,
+			"arguments": string(args)}
+		if c.tool.Namespace != "" {
+			called["namespace"] = c.tool.Namespace
+		}
+		item(called)
 	}
 	return append(out, event("response.completed", object{"type": "response.completed", "response": object{
 		"id": "r_" + id, "usage": object{"input_tokens": 100, "input_tokens_details": object{"cached_tokens": 10},
@@ -71,25 +71,30 @@ func (responses) stream(t Turn, tool, id string) []string {
 // chat is the Chat Completions API.
 type chat struct{}
 
-func (chat) read(body []byte) (results int, tool string, err error) {
+func (chat) read(body []byte) (results int, tools []tool, err error) {
 	var request struct {
 		Messages []struct {
 			Role string `json:"role"`
 		} `json:"messages"`
-		Tools []named `json:"tools"`
+		Tools []struct {
+			Function tool `json:"function"`
+		} `json:"tools"`
 	}
 	if err := codec.Unmarshal(body, &request); err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	for _, m := range request.Messages {
 		if m.Role == "tool" {
 			results++
 		}
 	}
-	return results, shell(toolNames(request.Tools)), nil
+	for _, t := range request.Tools {
+		tools = append(tools, t.Function)
+	}
+	return results, tools, nil
 }
 
-func (chat) stream(t Turn, tool, id string) []string {
+func (chat) stream(t Turn, c *call, id string) []string {
 	var out []string
 	chunk := func(delta object, finish any) {
 		out = append(out, event("", object{"id": "cc_" + id, "object": "chat.completion.chunk", "created": 1,
@@ -106,10 +111,10 @@ func (chat) stream(t Turn, tool, id string) []string {
 	if t.Refuse {
 		finish = "content_filter"
 	}
-	if t.Run != "" {
-		args, _ := codec.Marshal(arguments(tool, t.Run))
+	if c != nil {
+		args, _ := codec.Marshal(c.args)
 		chunk(object{"tool_calls": list{object{"index": 0, "id": "c_" + id, "type": "function",
-			"function": object{"name": tool, "arguments": string(args)}}}}, nil)
+			"function": object{"name": c.tool.Name, "arguments": string(args)}}}}, nil)
 		finish = "tool_calls"
 	}
 	chunk(object{}, finish)

@@ -8,11 +8,13 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Turn is one answer of the model. Think comes first, then Say, then Run; the others replace an answer.
+// Turn is one answer of the model. Think comes first, then Say, then Run or Tool; the others replace an answer.
 type Turn struct {
-	Think   int    `json:"think,omitempty"`   // bytes of reasoning
-	Say     string `json:"say,omitempty"`     // text
-	Run     string `json:"run,omitempty"`     // a command line, for the agent's shell tool
+	Think   int    `json:"think,omitempty"` // bytes of reasoning
+	Say     string `json:"say,omitempty"`   // text
+	Run     string `json:"run,omitempty"`   // a command line, for the agent's shell tool
+	Tool    string `json:"tool,omitempty"`  // a tool of an MCP server, by the server's name for it, with Args
+	Args    object `json:"args,omitempty"`
 	Refuse  bool   `json:"refuse,omitempty"`  // the API's own word for a refusal, with Say
 	Status  int    `json:"status,omitempty"`  // HTTP status of an error
 	Once    bool   `json:"once,omitempty"`    // Status is of the first request alone
@@ -37,15 +39,20 @@ func Scenarios() (map[string]Scenario, error) {
 	return all, nil
 }
 
-// turn returns the turn that follows so many tool results in a conversation.
+// turn returns the turn that follows so many tool results in a conversation. A scenario that begins with If has several
+// for as many tasks, and no results of one that was left.
 func (s Scenario) turn(results int, conversation []byte) Turn {
-	for i, runs := 0, 0; i < len(s); i++ {
+	apart := s[0].If != ""
+	for i, called := 0, 0; i < len(s); i++ {
 		if s[i].If != "" && bytes.Contains(conversation, []byte(s[i].If)) {
-			s, results = s[i:], max(results-runs, 0)
+			if !s[i].calls() {
+				return s[i]
+			}
+			s, results = s[i:], max(results-called, 0)
 			break
 		}
-		if s[i].Run != "" {
-			runs++
+		if s[i].calls() && !apart {
+			called++
 		}
 	}
 	if results >= len(s) {

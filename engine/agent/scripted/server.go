@@ -42,10 +42,10 @@ func (s *Server) Close() {
 
 // dialect is an API: how it says what a turn holds.
 type dialect interface {
-	// results counts the tool results in a request, and names the shell tool that it offers, "" without one.
-	read(body []byte) (results int, tool string, err error)
-	// stream returns the events of a turn, whole server-sent events.
-	stream(t Turn, tool, id string) []string
+	// read counts the tool results in a request, and lists the tools that it offers.
+	read(body []byte) (results int, tools []tool, err error)
+	// stream returns the events of a turn, whole server-sent events; c is nil where it calls no tool.
+	stream(t Turn, c *call, id string) []string
 }
 
 // dialectOf returns the API that a path belongs to.
@@ -77,13 +77,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"not scripted"}}`, http.StatusNotFound)
 		return
 	}
-	results, tool, err := d.read(body)
+	results, tools, err := d.read(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	turn := scenario.turn(results, body)
-	if tool == "" && turn.Run != "" { // a side question, as for a title
+	c := turn.call(tools)
+	if c == nil && turn.calls() { // a side question, as for a title
 		turn = Turn{Say: "ok"}
 	}
 	if turn.Status != 0 && !(turn.Once && s.again(name)) {
@@ -96,7 +97,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			`"message":"scripted status %d"}}`, turn.Status, turn.Status)
 		return
 	}
-	s.answer(w, r, d.stream(turn, tool, fmt.Sprintf("%s_%d", name, results)), turn)
+	s.answer(w, r, d.stream(turn, c, fmt.Sprintf("%s_%d", name, results)), turn)
 }
 
 // again reports whether a scenario's one failure has been served, and notes that it is.
@@ -153,29 +154,6 @@ type object = map[string]any
 
 // list is a JSON array.
 type list = []any
-
-// arguments are those of a shell tool, of whichever agent.
-func arguments(tool, command string) object {
-	if tool == "exec_command" {
-		return object{"cmd": command}
-	}
-	return object{"command": command, "description": "a scripted command"}
-}
-
-// shellTools are the names of the tools that run commands.
-var shellTools = []string{"exec_command", "Bash", "bash", "run_shell_command"}
-
-// shell returns the shell tool among names.
-func shell(names []string) string {
-	for _, tool := range shellTools {
-		for _, name := range names {
-			if name == tool {
-				return tool
-			}
-		}
-	}
-	return ""
-}
 
 // reasoning is so many bytes of thought.
 func reasoning(n int) string {
