@@ -172,7 +172,7 @@ type AdmittedAgent struct {
 	Version     string   `json:"version,omitzero"`
 	Model       string   `json:"model,omitzero"`
 	Endpoint    string   `json:"endpoint,omitzero"`
-	Network     string   `json:"network,omitzero"` // of its step alone: open, namespace, landlock-tcp
+	Network     string   `json:"network,omitzero"`      // of its step alone: open, namespace, landlock-tcp
 	Credentials []string `json:"credentials,omitempty"` // names of variables
 }
 
