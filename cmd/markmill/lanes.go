@@ -140,7 +140,7 @@ func (o *runOptions) attempts(eng *engine.Engine) (bool, error) {
 	if n == 0 && bytes.Contains(o.req.Source, []byte("attempts")) {
 		nb, err := eng.Parse(o.req)
 		if err != nil {
-			return false, nil // and told with all other mistakes
+			return false, err
 		}
 		n = nb.Attempts()
 	}

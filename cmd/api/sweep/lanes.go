@@ -96,7 +96,7 @@ func (r *runner) judge(ctx context.Context, eng *engine.Engine, ended *runs.Swee
 	if err != nil {
 		return nil
 	}
-	req, err := was.Request(r.secrets)
+	req, err := was.Request(r.request.Given) // with the secrets, which the record has not
 	if err != nil {
 		return nil
 	}
