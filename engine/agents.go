@@ -10,6 +10,7 @@ import (
 
 	"markmill/engine/kernel"
 	"markmill/engine/sandbox"
+	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -101,12 +102,12 @@ func (p *Plan) admitted(e *Engine, name string, d *runs.EligibilityData) (*kerne
 	}
 	for _, policy := range p.policies {
 		if policy.Agents != nil && !slices.Contains(policy.Agents, name) {
-			return deny("policy", runs.CodeProviderNotAdmitted, fmt.Sprintf("the policy admits no agent %s here", name),
-				"request another, or change policy: agents:")
+			return deny("policy", runs.CodeProviderNotAdmitted, fmt.Sprintf("the policy of %s admits no agent %s here: it names %s",
+				policy.place(), name, cmp.Or(strings.Join(policy.Agents, ", "), "none")), "request another, or change policy: agents:")
 		}
 	}
 	program := sandbox.Home(e.Getenv, c.Path)
-	digest, err := e.digestOfProgram(program)
+	digest, _, err := e.DigestOfAgent(program)
 	if err != nil {
 		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s cannot be read: %v",
 			name, err), "install it again, and admit it: markmill agents admit "+name)
@@ -285,12 +286,23 @@ func (r *run) mark(code string, step notebooks.StepID, words, fix string) (*runs
 	return &file, err
 }
 
-// Admitted reports which program of an admitted agent would be started here, or why it would not.
-func (e *Engine) Admitted(name string) (*runs.AdmittedAgent, *runs.DeniedAgent) {
-	d := &runs.EligibilityData{}
-	_, denied := (&Plan{}).admitted(e, name, d)
-	return d.Backend, denied
+// AgentsHere says of each admitted agent which program a run of a repository would start, or why it would not; and what a
+// run with an agent may change. The policies are those of a run of the commit that is checked out; src is nil outside a
+// repository.
+func (e *Engine) AgentsHere(src *worktree.Source) (usable map[string]*runs.AdmittedAgent,
+	denied map[string]*runs.DeniedAgent, mode string, err error) {
+	p := &Plan{notebook: &notebooks.Notebook{}}
+	if p.policies, err = e.policies(src, ""); err != nil {
+		return nil, nil, "", err
+	}
+	usable, denied = map[string]*runs.AdmittedAgent{}, map[string]*runs.DeniedAgent{}
+	for name := range e.Config.Agents {
+		d := &runs.EligibilityData{}
+		if _, no := p.admitted(e, name, d); no != nil {
+			denied[name] = no
+		} else {
+			usable[name] = d.Backend
+		}
+	}
+	return usable, denied, p.agentMode(), nil
 }
-
-// DigestOfProgram is the digest of a program's file, of which the cache of the engine keeps a copy.
-func (e *Engine) DigestOfProgram(path string) (runs.Digest, error) { return e.digestOfProgram(path) }

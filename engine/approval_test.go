@@ -179,3 +179,42 @@ func TestSignedApprovals(t *testing.T) {
 		}
 	}
 }
+
+// TestApproval: a run waits for an approval of exactly its contract, which is good for one run.
+func TestApproval(t *testing.T) {
+	l := newLab(t)
+	l.repository(map[string]string{"a.txt": "x\n"})
+	req := l.request("---\napproval: required\nparams:\n  key: {type: secret, env: KEY}\n---\n" + step("#a", "print x"))
+	l.env["KEY"] = "hunter2-hunter2"
+	ask := l.run(req)
+	l.want(ask, runs.Blocked, "approval_required|markmill approve")
+	if _, err := l.Answer(ask.Run, ask.Dir, l.Source, Reply{Expires: -time.Hour}); err == nil {
+		t.Error("a negative time was accepted")
+	}
+	a, err := l.Answer(ask.Run, ask.Dir, l.Source, Reply{Comment: "fine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Answer(ask.Run, ask.Dir, l.Source, Reply{}); err == nil || !strings.Contains(err.Error(),
+		"is approved already") {
+		t.Errorf("%v", err)
+	}
+	changed := req
+	changed.Cwd = "sub"
+	l.want(l.run(changed), runs.Blocked, "approval_mismatch|cwd changed")
+	granted := l.run(req)
+	l.want(granted, runs.Pass)
+	if granted.Run.Granted == nil || granted.Run.Granted.ID != a.ID {
+		t.Errorf("granted: %+v", granted.Run.Granted)
+	}
+	used := l.run(req)
+	l.want(used, runs.Blocked, "approval_consumed")
+	if _, err := l.Answer(used.Run, used.Dir, l.Source, Reply{Deny: true, Comment: "no more"}); err != nil {
+		t.Fatal(err)
+	}
+	l.want(l.run(req), runs.Blocked, "approval_denied|no more")
+	l.env["MARKMILL_RUN_ID"] = "x"
+	if _, err := l.Answer(used.Run, used.Dir, l.Source, Reply{}); err == nil {
+		t.Error("a step can approve")
+	}
+}

@@ -199,6 +199,14 @@ type placedPolicy struct {
 	missing string       // why that file cannot be read, "" when it can
 }
 
+// place names the file that the policy stands in.
+func (p *placedPolicy) place() string {
+	if p.commit == "" {
+		return ConfigFile
+	}
+	return fmt.Sprintf("%s of commit %.12s", ConfigFile, p.commit)
+}
+
 // policies are all policies that apply to a run: those of the base commit, of the commit that is checked out, and of
 // the checkout. Each can only add to the others, so that neither an old base nor an uncommitted edit loosens anything,
 // while an edit that tightens applies at once.
@@ -231,7 +239,7 @@ func (e *Engine) policies(src *worktree.Source, base worktree.OID) ([]placedPoli
 		if err != nil {
 			return nil, err
 		}
-		cfg, err := ParseConfig(fmt.Sprintf("%s of commit %.12s", ConfigFile, commit), data)
+		cfg, err := ParseConfig((&placedPolicy{commit: commit}).place(), data)
 		if err != nil {
 			return nil, err
 		}

@@ -64,21 +64,31 @@ func (e *Engine) digestOfProgram(path string) (runs.Digest, error) {
 	if err != nil {
 		return "", err
 	}
-	key := runs.DigestOf(fmt.Appendf(nil, "%s\x00%+v", path, stat))
+	return e.cachedDigest(fmt.Appendf(nil, "%s\x00%+v", path, stat), func() (runs.Digest, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		sum := runs.NewHasher()
+		if _, err := f.WriteTo(sum); err != nil {
+			return "", err
+		}
+		return sum.Digest(), nil
+	})
+}
+
+// cachedDigest is a digest that depends on nothing but the stats of files; compute computes it.
+func (e *Engine) cachedDigest(stats []byte, compute func() (runs.Digest, error)) (runs.Digest, error) {
+	key := runs.DigestOf(stats)
 	kept := filepath.Join(e.Cache, "programs", strings.TrimPrefix(string(key), "sha256:"))
 	if b, err := os.ReadFile(kept); err == nil && len(b) == len(runs.DigestOf(nil)) {
 		return runs.Digest(b), nil
 	}
-	f, err := os.Open(path)
+	digest, err := compute()
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	sum := runs.NewHasher()
-	if _, err := f.WriteTo(sum); err != nil {
-		return "", err
-	}
-	digest := sum.Digest()
 	if os.MkdirAll(filepath.Dir(kept), 0o700) == nil {
 		_ = os.WriteFile(kept, []byte(digest), 0o600) // else it is computed again next time
 	}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -17,6 +15,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/agents"
+	"markmill/engine"
 	"markmill/engine/agent"
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
@@ -73,7 +72,8 @@ func (a *app) agentsList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List the coding agents that markmill.yaml admits, and whether they can be used",
 		Long: `Lists the coding agents that markmill.yaml admits, with the code and the reason for those that cannot be used here:
-the program is missing or has changed, or no credentials are set.
+the policy names others, the program is missing or has changed, or no credentials are set; and what a run with an agent
+may change (policy: agent-mode).
 
 Exit codes: 0 all can be used, or none is admitted, 1 one cannot.`,
 		Example: "  markmill agents list\n  markmill agents list --json",
@@ -86,7 +86,8 @@ Exit codes: 0 all can be used, or none is admitted, 1 one cannot.`,
 
 // agentsHere is what agents list --json prints.
 type agentsHere struct {
-	Agents []agentHere `json:"agents"`
+	Agents       []agentHere `json:"agents"`
+	MutationMode string      `json:"mutation_mode"` // of runs with an agent, by the policies
 }
 
 // agentHere is an admitted agent.
@@ -109,6 +110,11 @@ func (a *app) listAgents(asJSON bool) error {
 		return err
 	}
 	here := agentsHere{Agents: []agentHere{}}
+	usable, denials, mode, err := eng.AgentsHere(src)
+	if err != nil {
+		return err
+	}
+	here.MutationMode = mode
 	denied := false
 	for _, name := range slices.Sorted(maps.Keys(eng.Config.Agents)) {
 		c := eng.Config.Agents[name]
@@ -116,7 +122,7 @@ func (a *app) listAgents(asJSON bool) error {
 		if b, ok := agent.Find(name); ok {
 			one.Tested = b.Tested()
 		}
-		one.Backend, one.Denied = eng.Admitted(name)
+		one.Backend, one.Denied = usable[name], denials[name]
 		denied = denied || one.Denied != nil
 		here.Agents = append(here.Agents, one)
 	}
@@ -151,6 +157,7 @@ func (h agentsHere) words() string {
 		}
 		fmt.Fprintf(&b, "%s %s%s\n", mark, one.Name, plain.Escape(words))
 	}
+	fmt.Fprintf(&b, "a run with an agent may change: %s (policy: agent-mode)\n", h.MutationMode)
 	return b.String()
 }
 
@@ -189,7 +196,7 @@ func (a *app) admitAgent(c *cobra.Command, name string, arguments []string, o ad
 	if err != nil {
 		return err
 	}
-	digest, err := eng.DigestOfProgram(program)
+	digest, files, err := eng.DigestOfAgent(program)
 	if err != nil {
 		return err
 	}
@@ -218,7 +225,10 @@ func (a *app) admitAgent(c *cobra.Command, name string, arguments []string, o ad
 		return err
 	}
 	fmt.Fprintf(a.stdout, "admitted %s%s: %s\n", name, strings.TrimSuffix(" "+version, " "), program)
-	if isScriptFile(program) && known {
+	switch script, _ := engine.IsScript(program); {
+	case files > 1:
+		a.tell("markmill: the digest covers the %d files of its Node packages, and not node itself\n", files)
+	case known && script:
 		a.tell("markmill: %s is a script, and its digest does not cover what it loads; --program can name the program itself\n",
 			program)
 	}
@@ -248,15 +258,4 @@ func programVersion(ctx context.Context, program string) string {
 		return ""
 	}
 	return versionForm.FindString(string(out))
-}
-
-func isScriptFile(program string) bool {
-	f, err := os.Open(program)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, 2)
-	n, _ := f.Read(head)
-	return bytes.Equal(head[:n], []byte("#!"))
 }

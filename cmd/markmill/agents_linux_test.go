@@ -419,6 +419,14 @@ func TestAgentsReal(t *testing.T) {
 				}
 				l.steered(how)
 			})
+			t.Run("example", func(t *testing.T) {
+				if p.backend != "codex" { // which the example names
+					return
+				}
+				l := newAgentLab(t, p.backend)
+				l.admit("--program", found[0], "--endpoint", server.Base("fixes")+p.path, "--model", p.model)
+				l.example()
+			})
 			t.Run("cut", func(t *testing.T) {
 				goesOn.Store(false)
 				if p.backend == "opencode" || p.backend == "gemini" {
@@ -702,6 +710,34 @@ func TestAgentsNetwork(t *testing.T) {
 }
 
 func first[A, B any](a A, _ B) A { return a }
+
+// example runs examples/agent-fix.md, and reads what it leaves as a reviewer does.
+func (l *agentLab) example() {
+	t := l.t
+	t.Helper()
+	out := filepath.Join(l.home, "out.md")
+	text, code := l.markmill("run", filepath.Join(testSetup.source, "..", "..", "examples", "agent-fix.md"), out)
+	if code != 0 {
+		t.Fatal(text)
+	}
+	l.must(builtProgram(t), "runs", "verify", l.runs()[0].Dir)
+	notebook, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"both ends of a range are included. Change only", "```text {.turn}", "> I look at the code.",
+		"$ /bin/bash -lc \"sed -i", "+        numbers.extend(range(int(first), int(last or first) + 1))",
+		"> The upper end is included now.", "2 passed", "✓ pass"} {
+		if !strings.Contains(string(notebook), want) {
+			t.Errorf("the output notebook does not say %q:\n%s", want, notebook)
+		}
+	}
+	l.must(builtProgram(t), "convert", out, filepath.Join(l.home, "out.html"), "--to", "html")
+	page, err := os.ReadFile(filepath.Join(l.home, "out.html"))
+	if err != nil || !strings.Contains(string(page), `<details class="turn"><summary>The turn · 2 messages · 3 commands`) {
+		t.Errorf("the page has no folded conversation: %v", err)
+	}
+}
 
 // journal is that of the only run, as far as it is written.
 func (l *agentLab) journal() string {

@@ -1,4 +1,4 @@
-package status_test
+package api_test
 
 import (
 	"os"
@@ -16,13 +16,13 @@ import (
 	"markmill/render/review"
 )
 
-const source = "# A\n\n```bash {#one .test}\ntrue\n```\n"
+const oneTest = "# A\n\n```bash {#one .test}\ntrue\n```\n"
 
 // TestHostileManifests: a manifest may name anything. What it names starts no program but one on PATH, blocks nothing,
 // and never makes an output current.
 func TestHostileManifests(t *testing.T) {
 	g := gittest.New(t)
-	g.Write("a.md", source)
+	g.Write("a.md", oneTest)
 	g.Write("x", "now\n")
 	g.Commit("one")
 	evil := filepath.Join(g.Dir, "evil")
@@ -49,7 +49,7 @@ func TestHostileManifests(t *testing.T) {
 			{Path: "a.md/", Names: "x"}}}},
 	} {
 		m.Status, m.SourcePath = "pass", "a.md"
-		g.Write("a.out.md", string(region.Splice([]byte(source), nil, m)))
+		g.Write("a.out.md", string(region.Splice([]byte(oneTest), nil, m)))
 		repo, err := worktree.Open(g.Dir)
 		if err != nil {
 			t.Fatal(err)
@@ -76,8 +76,8 @@ func TestPathsForReaders(t *testing.T) {
 		t.Skip("git is not installed")
 	}
 	g := gittest.New(t)
-	g.Write("-a.md", source)
-	if err := os.WriteFile(filepath.Join(g.Dir, "\xff.md"), []byte(source), 0o644); err != nil {
+	g.Write("-a.md", oneTest)
+	if err := os.WriteFile(filepath.Join(g.Dir, "\xff.md"), []byte(oneTest), 0o644); err != nil {
 		t.Skip("the file system takes no such name:", err)
 	}
 	g.Commit("one")

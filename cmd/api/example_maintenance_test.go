@@ -1,4 +1,4 @@
-package maintenance_test
+package api_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // A program that says what is kept and what pruning would remove, and prunes.
-func Example() {
+func Example_maintenance() {
 	dir, err := os.MkdirTemp("", "runs-")
 	if err != nil {
 		log.Fatal(err)

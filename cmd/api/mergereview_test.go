@@ -1,6 +1,6 @@
 //go:build unix
 
-package mergereview_test
+package api_test
 
 import (
 	"context"
@@ -16,8 +16,6 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree/gittest"
 )
-
-func TestMain(m *testing.M) { gittest.Main(m) }
 
 // callers is a notebook that calls what lib/*.sh define.
 const callers = "```sh {#test .test}\nset -e; for f in call/*; do . lib/greet.sh; . $f; done\n```\n"
@@ -75,7 +73,7 @@ func sides(dir string) error {
 }
 
 // Find out before a merge what it would break.
-func Example() {
+func Example_mergeReview() {
 	dir, err := os.MkdirTemp("", "markmill-example-")
 	if err != nil {
 		log.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package maintenance_test
+package api_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"markmill/cmd/api/maintenance"
+	"markmill/engine/worktree/gittest"
 )
 
 // fakes puts a crontab and a systemctl that only keep what they are given before those of the system. The crontab is in
@@ -49,22 +50,6 @@ func schedule(t *testing.T, store string, command ...string) *maintenance.Schedu
 		Config: filepath.Join(t.TempDir(), "config")}
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // hostile are paths with what means something to cron, shells and systemd.
 var hostile = []string{"/a b", "/50%", "/it's", `/say "x"`, "/a$b$$HOME", `/back\slash\`, "/x;y&z|`id`#1", "/%h%%n", "/é✓", "/~*?["}
 
@@ -75,25 +60,25 @@ func TestCrontab(t *testing.T) {
 	if kind, err := one.Choose(); kind != maintenance.Crontab || err != nil {
 		t.Fatal(kind, err)
 	}
-	must(t, one.Install(maintenance.Crontab)) // there is no crontab yet
+	gittest.Must(t, one.Install(maintenance.Crontab)) // there is no crontab yet
 	if text := read(t, tab); strings.Count(text, "\n") != 1 {
 		t.Errorf("%q", text)
 	}
 	const others = "# mine\nMAILTO=me\n\n5 4 * * * other # markmill-prune-0123456789ab x\n0 0 * * * without an end"
-	must(t, os.WriteFile(tab, []byte(others), 0o600))
-	must(t, one.Install(maintenance.Crontab))
-	must(t, two.Install(maintenance.Crontab))
+	gittest.Must(t, os.WriteFile(tab, []byte(others), 0o600))
+	gittest.Must(t, one.Install(maintenance.Crontab))
+	gittest.Must(t, two.Install(maintenance.Crontab))
 	both := read(t, tab)
 	if !strings.HasPrefix(both, others+"\n") || strings.Count(both, "runs prune") != 2 {
 		t.Errorf("%q", both)
 	}
 	before := strings.Count(read(t, calls), "crontab -\n")
-	must(t, one.Install(maintenance.Crontab))
+	gittest.Must(t, one.Install(maintenance.Crontab))
 	if now := read(t, tab); now != both || strings.Count(read(t, calls), "crontab -\n") != before {
 		t.Errorf("installing again changed it: %q", now)
 	}
 	one.Command = append(one.Command, "--repo", "/elsewhere")
-	must(t, one.Install(maintenance.Crontab))
+	gittest.Must(t, one.Install(maintenance.Crontab))
 	if now := read(t, tab); strings.Count(now, one.Name()) != 1 || !strings.Contains(now, "--repo /elsewhere # ") {
 		t.Errorf("%q", now)
 	}
@@ -114,8 +99,8 @@ func TestCrontab(t *testing.T) {
 // A crontab that cannot be read is not written.
 func TestCrontabUnread(t *testing.T) {
 	tab, calls := fakes(t, false)
-	must(t, os.WriteFile(tab, []byte("1 2 3 4 5 mine\n"), 0o600))
-	must(t, os.WriteFile(tab+".broken", nil, 0o600))
+	gittest.Must(t, os.WriteFile(tab, []byte("1 2 3 4 5 mine\n"), 0o600))
+	gittest.Must(t, os.WriteFile(tab+".broken", nil, 0o600))
 	s := schedule(t, "/one/.markmill")
 	if err := s.Install(maintenance.Crontab); err == nil || !strings.Contains(err.Error(), "you may not use crontab") {
 		t.Error(err)
@@ -157,11 +142,11 @@ func cronCommand(line, cron string) string {
 // The shell of each cron calls the program with the very words.
 func TestCrontabQuoting(t *testing.T) {
 	program := filepath.Join(t.TempDir(), `o'd=%d "$x" \p`)
-	must(t, os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\n' \"$MARKMILL_DIR\" \"$@\"\n"), 0o755))
+	gittest.Must(t, os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\n' \"$MARKMILL_DIR\" \"$@\"\n"), 0o755))
 	for _, path := range hostile {
 		s := &maintenance.Schedule{Store: path, Command: []string{program, "--repo", path}, Env: []string{"MARKMILL_DIR=" + path}}
 		files, err := s.Files(maintenance.Crontab)
-		must(t, err)
+		gittest.Must(t, err)
 		for _, cron := range []string{"vixie", "cronie", "busybox"} {
 			out, err := exec.Command("/bin/sh", "-c", cronCommand(strings.TrimSuffix(files[0].Text, "\n"), cron)).CombinedOutput()
 			if want := path + "\n--repo\n" + path + "\n"; err != nil || string(out) != want {
@@ -187,7 +172,7 @@ func TestSystemd(t *testing.T) {
 		if kind, err := s.Choose(); kind != maintenance.Systemd || err != nil {
 			t.Fatal(kind, err)
 		}
-		must(t, s.Install(maintenance.Systemd))
+		gittest.Must(t, s.Install(maintenance.Systemd))
 	}
 	units := filepath.Join(one.Config, "systemd", "user")
 	entries, err := os.ReadDir(units)
@@ -197,9 +182,9 @@ func TestSystemd(t *testing.T) {
 	if text := read(t, calls); strings.Count(text, "systemctl --user enable --now "+one.Name()+".timer\n") != 2 {
 		t.Error(text)
 	}
-	must(t, os.WriteFile(filepath.Join(units, "mine.timer"), nil, 0o600))
+	gittest.Must(t, os.WriteFile(filepath.Join(units, "mine.timer"), nil, 0o600))
 	// the one takes the place of the other
-	must(t, one.Install(maintenance.Crontab))
+	gittest.Must(t, one.Install(maintenance.Crontab))
 	if kind, err := one.Installed(); kind != maintenance.Crontab || err != nil {
 		t.Error(kind, err)
 	}
@@ -221,7 +206,7 @@ func TestSystemd(t *testing.T) {
 func TestSystemdVariables(t *testing.T) {
 	s := &maintenance.Schedule{Store: "/a$b", Command: []string{"/a$b/m", "/a$b"}, Env: []string{"MARKMILL_DIR=/a$b"}}
 	files, err := s.Files(maintenance.Systemd)
-	must(t, err)
+	gittest.Must(t, err)
 	for _, want := range []string{`ExecStart="/a$b/m" "/a$$b"` + "\n", `Environment="MARKMILL_DIR=/a$b"` + "\n"} {
 		if !strings.Contains(files[0].Text, want) {
 			t.Errorf("%s is not in\n%s", want, files[0].Text)
@@ -237,11 +222,11 @@ func TestInteropSystemdUnits(t *testing.T) {
 	}
 	verify := func(s *maintenance.Schedule) string {
 		files, err := s.Files(maintenance.Systemd)
-		must(t, err)
+		gittest.Must(t, err)
 		args := []string{"--user", "verify", "--man=no"}
 		for _, f := range files {
-			must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
-			must(t, os.WriteFile(f.Path, []byte(f.Text), 0o644))
+			gittest.Must(t, os.MkdirAll(filepath.Dir(f.Path), 0o755))
+			gittest.Must(t, os.WriteFile(f.Path, []byte(f.Text), 0o644))
 			args = append(args, f.Path)
 		}
 		cmd := exec.CommandContext(context.Background(), analyze, args...)
@@ -254,8 +239,8 @@ func TestInteropSystemdUnits(t *testing.T) {
 	}
 	for _, path := range hostile {
 		program := filepath.Join(t.TempDir(), strings.ReplaceAll(path, "/", ""), "markmill")
-		must(t, os.MkdirAll(filepath.Dir(program), 0o755))
-		must(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755))
+		gittest.Must(t, os.MkdirAll(filepath.Dir(program), 0o755))
+		gittest.Must(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755))
 		s := &maintenance.Schedule{Store: path, Command: []string{program, "--repo", path}, Env: []string{"MARKMILL_DIR=" + path},
 			Config: t.TempDir()}
 		if said := verify(s); strings.Contains(said, s.Name()) {

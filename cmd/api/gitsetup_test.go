@@ -1,4 +1,4 @@
-package gitsetup
+package api_test
 
 import (
 	"os"
@@ -6,22 +6,24 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"markmill/cmd/api/gitsetup"
 )
 
-// TestInstallAndUninstall: Install writes everything that Status lists, and Uninstall leaves the files as they were.
-func TestInstallAndUninstall(t *testing.T) {
+// TestGitSetup: Install writes everything that Status lists, and Uninstall leaves the files as they were.
+func TestGitSetup(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
 	t.Chdir(t.TempDir())
-	if _, err := (Setup{}).Status(); err != ErrNoRepository {
+	if _, err := (gitsetup.Setup{}).Status(); err != gitsetup.ErrNoRepository {
 		t.Errorf("outside a repository: %v", err)
 	}
-	if _, err := Git("init", "-q"); err != nil {
+	if _, err := gitsetup.Git("init", "-q"); err != nil {
 		t.Fatal(err)
 	}
 	const before = "*.txt text" // without a line end
-	setup := Setup{Attributes: ".gitattributes"}
+	setup := gitsetup.Setup{Attributes: ".gitattributes"}
 	if err := os.WriteFile(setup.Attributes, []byte(before), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +35,7 @@ func TestInstallAndUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := setup.Status()
-	if err != nil || len(entries) == 0 || slices.ContainsFunc(entries, func(e Entry) bool { return !e.OK }) {
+	if err != nil || len(entries) == 0 || slices.ContainsFunc(entries, func(e gitsetup.Entry) bool { return !e.OK }) {
 		t.Errorf("after Install: %v %v", entries, err)
 	}
 	for _, want := range []bool{true, false} { // the second time there is nothing

@@ -1,6 +1,6 @@
 //go:build unix
 
-package rerun_test
+package api_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"markmill/runs"
 )
 
-// repository makes a repository with one commit, which holds a notebook.
-func repository(notebook string) (dir string, remove func()) {
+// committed makes a repository with one commit, which holds a notebook.
+func committed(notebook string) (dir string, remove func()) {
 	dir, err := os.MkdirTemp("", "rerun")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "task.md"), []byte(notebook), 0o600)
@@ -34,9 +34,9 @@ func repository(notebook string) (dir string, remove func()) {
 	return dir, func() { os.RemoveAll(dir) }
 }
 
-// Example runs a notebook, and repeats the run.
-func Example() {
-	dir, remove := repository("```sh {#count}\nseq 3 > numbers.txt\ncat numbers.txt\n```\n")
+// Example_rerun runs a notebook, and repeats the run.
+func Example_rerun() {
+	dir, remove := committed("```sh {#count}\nseq 3 > numbers.txt\ncat numbers.txt\n```\n")
 	defer remove()
 	ctx := context.Background()
 	first, err := api.Run(ctx, filepath.Join(dir, "task.md"), api.Options{})
@@ -56,8 +56,8 @@ func Example() {
 }
 
 // A comparison finds what differs, and says it of the step and of the run.
-func TestCompare(t *testing.T) {
-	dir, remove := repository("```sh {#a}\ncat /proc/sys/kernel/random/uuid > id\n```\n\n```sh {#b}\necho fine\n```\n")
+func TestRerunCompare(t *testing.T) {
+	dir, remove := committed("```sh {#a}\ncat /proc/sys/kernel/random/uuid > id\n```\n\n```sh {#b}\necho fine\n```\n")
 	defer remove()
 	ctx := context.Background()
 	first, err := api.Run(ctx, filepath.Join(dir, "task.md"), api.Options{})

@@ -1,4 +1,4 @@
-package lookup_test
+package api_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"markmill/notebooks/diff"
 )
 
-// Example compares two folders of notebooks.
-func Example() {
+// Example_lookup compares two folders of notebooks.
+func Example_lookup() {
 	dir, err := os.MkdirTemp("", "lookup")
 	if err != nil {
 		log.Fatal(err)

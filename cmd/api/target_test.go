@@ -1,4 +1,4 @@
-package files
+package api_test
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"markmill/cmd/api/files"
 )
 
 func TestTargetInsideAGitDirectory(t *testing.T) {
@@ -43,18 +45,18 @@ func TestTargetInsideAGitDirectory(t *testing.T) {
 		"apart/config", "link/config", "dangling.md", "twice.md",
 		filepath.Join(dir, "repo/.git/config"),
 	} {
-		if err := CheckTarget(path); err == nil || !strings.Contains(err.Error(), "Git directory") {
+		if err := files.CheckTarget(path); err == nil || !strings.Contains(err.Error(), "Git directory") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for _, path := range []string{"repo/out.md", "repo/.github/out.md", "repo/.gitignore", "tree/out.md", "new/out.md",
 		"split/out.md", "my.git.md", "", os.DevNull} {
-		if err := CheckTarget(path); err != nil {
+		if err := files.CheckTarget(path); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for _, path := range []string{"new/", "repo", "repo/", ".", "..", "new/."} {
-		if err := CheckTarget(path); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		if err := files.CheckTarget(path); err == nil || !strings.Contains(err.Error(), "is a folder") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

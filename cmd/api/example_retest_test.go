@@ -1,4 +1,4 @@
-package retest_test
+package api_test
 
 import (
 	"context"
@@ -12,14 +12,15 @@ import (
 	"markmill/cmd/api/retest"
 )
 
-// Example stores the output of a notebook, edits the notebook, and tests it against the stored output.
-func Example() {
+// Example_retest stores the output of a notebook, edits the notebook, and tests it against the stored output.
+func Example_retest() {
 	dir, err := os.MkdirTemp("", "retest")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	notebook := filepath.Join(dir, "greet.md")
+	defer os.Setenv("XDG_CACHE_HOME", os.Getenv("XDG_CACHE_HOME"))
 	os.Setenv("XDG_CACHE_HOME", dir) // the records of runs outside a repository are there
 	write := func(path string, text []byte) {
 		if err := os.WriteFile(path, text, 0o644); err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sweep_test
+package api_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // Run a notebook over a grid, and read the table.
-func Example() {
+func Example_sweep() {
 	dir, err := os.MkdirTemp("", "markmill-example-")
 	if err != nil {
 		log.Fatal(err)

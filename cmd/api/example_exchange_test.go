@@ -1,6 +1,6 @@
 //go:build unix
 
-package exchange_test
+package api_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"markmill/runs"
 )
 
-// Example sends a run to a remote, and takes it from there into another store.
-func Example() {
+// Example_exchange sends a run to a remote, and takes it from there into another store.
+func Example_exchange() {
 	dir, err := os.MkdirTemp("", "exchange")
 	if err != nil {
 		log.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package bisect_test
+package api_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // Find the commit with which a test began to fail.
-func Example() {
+func Example_bisect() {
 	dir, err := os.MkdirTemp("", "markmill-example-")
 	if err != nil {
 		log.Fatal(err)

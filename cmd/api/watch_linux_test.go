@@ -1,6 +1,6 @@
 //go:build linux
 
-package watch_test
+package api_test
 
 import (
 	"context"
@@ -19,8 +19,6 @@ import (
 	"markmill/engine/worktree/gittest"
 	"markmill/runs"
 )
-
-func TestMain(m *testing.M) { gittest.Main(m) }
 
 // ceiling bounds every wait: it is reached only when something hangs.
 const ceiling = time.Minute

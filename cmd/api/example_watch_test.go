@@ -1,6 +1,6 @@
 //go:build unix
 
-package watch_test
+package api_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // Watch a notebook until its second run, which a save begins at the step that has read the file.
-func Example() {
+func Example_watch() {
 	dir, err := os.MkdirTemp("", "markmill-example-")
 	if err != nil {
 		log.Fatal(err)

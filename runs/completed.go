@@ -1,0 +1,94 @@
+package runs
+
+import (
+	"fmt"
+	"slices"
+
+	"markmill/notebooks"
+)
+
+// Blocker is one reason why a run did not pass.
+type Blocker struct {
+	Code    string           `json:"code"`
+	Step    notebooks.StepID `json:"step,omitzero"` // the step that caused it
+	Rule    string           `json:"rule,omitzero"` // the rule that was broken, as its author wrote it: "forbid: data.csv"
+	Paths   []string         `json:"paths,omitempty"`
+	Message string           `json:"words"`
+	Hint    string           `json:"hint,omitzero"` // the likely cause or the fix; it may name things of the caller's machine
+}
+
+func (b Blocker) equal(other Blocker) bool {
+	return b.Code == other.Code && b.Step == other.Step && b.Rule == other.Rule &&
+		b.Message == other.Message && b.Hint == other.Hint && slices.Equal(b.Paths, other.Paths)
+}
+
+// Text returns the message and the hint.
+func (b Blocker) Text() string {
+	if b.Hint == "" {
+		return b.Message
+	}
+	return b.Message + "; " + b.Hint
+}
+
+// Line returns the code, the step and the text.
+func (b Blocker) Line() string {
+	if b.Step == "" {
+		return b.Code + ": " + b.Text()
+	}
+	return fmt.Sprintf("%s: step %s: %s", b.Code, b.Step, b.Text())
+}
+
+// Status is a run's verdict.
+type Status string
+
+const (
+	Pass        Status = "pass"
+	Fail        Status = "fail"
+	Blocked     Status = "blocked"
+	Interrupted Status = "interrupted"
+	// Partial is the verdict of a run that passed, but of only a part of the notebook (--only, --from, --until,
+	// --skip-tag).
+	Partial Status = "partial"
+	Running Status = "running" // no run.completed yet
+)
+
+// CompletedData is the data of run.completed.
+type CompletedData struct {
+	Status                  Status    `json:"status"`
+	Blockers                []Blocker `json:"blockers,omitempty"`
+	SourceRepositoryMutated bool      `json:"source_repository_mutated"`
+	ResultCommit            string    `json:"result_commit,omitzero"`
+	// Bundle holds the run's commits; nil for a run that changed nothing, and in records of versions before bundles.
+	Bundle *BundleData `json:"bundle,omitempty"`
+	// Ref is where versions before bundles put the run's commits: refs/markmill/runs/<run-id> in the user's repository.
+	Ref           string   `json:"ref,omitzero"`
+	NotApplicable []string `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
+	Signal        int      `json:"signal,omitzero"`          // of an interrupted run
+	// Aborted says who asked for the end of the run (runs abort); nil if nobody did.
+	Aborted *AbortData `json:"aborted,omitempty"`
+	// InnerRuns are runs that a step made and that outlived it.
+	InnerRuns []InnerRun `json:"inner_runs,omitempty"`
+	// Files are those of the record that no other event names: the trace, and the files of earlier attempts, of
+	// replays, and of an interrupted step.
+	Files []SealedFile `json:"files,omitempty"`
+	// Signatures are SSH signatures of the manifests of the output notebooks, by the name of the notebook.
+	Signatures map[string]string `json:"signatures,omitempty"`
+	// Outputs are the output notebooks that the record does not keep, because one of them is at OUTPUT.
+	Outputs []LeftOutput `json:"outputs,omitempty"`
+}
+
+// BundleData is the Git bundle of a run's commits. Its prerequisite is the base commit of the contract.
+type BundleData struct {
+	File   string `json:"file"` // relative to the run directory
+	Digest Digest `json:"digest"`
+	Bytes  int64  `json:"bytes"`
+	Ref    string `json:"ref"` // that the bundle gives the last commit, beside HEAD
+}
+
+// LeftOutput is an output notebook that the record does not keep: it can be made again, byte for byte, from the
+// journal and the files that the journal names.
+type LeftOutput struct {
+	Name   string `json:"name"` // that it would have in the record
+	Digest Digest `json:"digest"`
+	Bytes  int64  `json:"bytes"`
+}
