@@ -166,7 +166,7 @@ func (s *survey) runsOf(ctx context.Context, n *notebook, ids []runs.RunID) erro
 			s.problem("the record of a run of %s cannot be read: markmill runs verify %s", n.path, id)
 			continue
 		}
-		if run.Started.SourcePath != n.path {
+		if run.Started.SourcePath != n.path || run.Started.Rerun != nil { // a repetition makes that of the run stronger
 			continue
 		}
 		proof, by := s.judge(n, run, s.o.Store.Path(id))
