@@ -29,7 +29,7 @@ Exit codes: 0 every agent that is admitted is active and eligible, and every rec
 so, 2 there is no repository.`,
 		Example: "  markmill summary\n  markmill summary --json | jq '.agents[] | {name, eligible, active, next}'",
 		Args:    args(0, 0),
-		RunE:    func(c *cobra.Command, _ []string) error { return a.summary(c.Context(), asJSON) },
+		RunE:    func(c *cobra.Command, _ []string) error { return troubled(a.summary(c.Context(), asJSON)) },
 	}
 	jsonFlag(c, &asJSON, "summary")
 	return c

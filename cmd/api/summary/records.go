@@ -17,12 +17,16 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
+	"markmill/notebooks/lazyregexp"
 	"markmill/render/review"
 	"markmill/runs"
 )
 
 // most bounds how many records of a notebook are read, and how many of other runs for the newest decisions.
 const most = 50
+
+// proofKey finds the key in the front matter of a notebook that cannot be read.
+var proofKey = lazyregexp.New(`(?m)^proof:`)
 
 // survey is what is found in a repository.
 type survey struct {
@@ -100,7 +104,7 @@ func (s *survey) findNotebooks(ctx context.Context) error {
 	for _, name := range names {
 		text, err := tree.Read(name, files.MaxNotebook)
 		if err != nil || !bytes.Contains(text, []byte("proof:")) {
-			continue // whoever checks notebooks is told
+			continue
 		}
 		if m, err := forms.Manifest(name, text); err == nil && m != nil && m.SourcePath != "" && m.SourcePath != name {
 			continue // the output of another notebook
@@ -108,7 +112,7 @@ func (s *survey) findNotebooks(ctx context.Context) error {
 		source, err := forms.Source(name, text, true)
 		nb, parsed := forms.Parse(name, source)
 		if err = errors.Join(err, parsed); err != nil {
-			if nb != nil && nb.Front.Proof != "" {
+			if proofKey.Match(text) {
 				s.problem("%s cannot be read: markmill check %s", name, name)
 			}
 			continue
@@ -162,7 +166,7 @@ func (s *survey) runsOf(ctx context.Context, n *notebook, ids []runs.RunID) erro
 			s.problem("the record of a run of %s cannot be read: markmill runs verify %s", n.path, id)
 			continue
 		}
-		if run.Started.SourcePath != n.path {
+		if run.Started.SourcePath != n.path || run.Started.Rerun != nil { // a repetition makes that of the run stronger
 			continue
 		}
 		proof, by := s.judge(n, run, s.o.Store.Path(id))

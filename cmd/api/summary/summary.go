@@ -235,6 +235,8 @@ func (s *survey) next(agents []Agent) string {
 		return first.Next
 	case len(agents) > 0:
 		return agents[0].Next
+	case len(s.books) > 0:
+		return "prove an agent: markmill run " + s.books[0].path + " (docs/proofs.md)"
 	}
 	return "install a coding agent, or admit one: markmill agents admit NAME (docs/agents.md)"
 }
