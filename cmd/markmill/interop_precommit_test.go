@@ -58,7 +58,8 @@ func (p peers) preCommit(t *testing.T) {
 
 	write(t, filepath.Join(work, "b.ipynb"), `{"cells": [{"cell_type": "code", "execution_count": 1, "id": "a", "metadata": {},
  "outputs": [{"name": "stdout", "output_type": "stream", "text": ["x\n"]}], "source": ["print('x')"]}],
- "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`)
+ "metadata": {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}, "nbformat": 4,
+ "nbformat_minor": 5}`)
 	write(t, filepath.Join(work, "wrong.md"), "```bash {#a tmieout=3}\necho one\n```\n")
 	refused("git add . && git commit -m one", "markmill-strip\n- files were modified", "wrong.md:1:13", "did you mean timeout")
 	if b, err := os.ReadFile(filepath.Join(work, "b.ipynb")); err != nil || strings.Contains(string(b), `"x\n"`) {
