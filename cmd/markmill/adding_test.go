@@ -3,7 +3,6 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,40 +97,6 @@ func insertLines(t *testing.T, path, diff string) {
 	}
 	text := strings.Replace(string(b), context, context+strings.ReplaceAll(added, "\n+", "\n"), 1)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// copyModule copies the module, without what Git keeps.
-func copyModule(t *testing.T, from, to string) {
-	t.Helper()
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		switch {
-		case d.Name() == ".git" && d.IsDir():
-			return fs.SkipDir
-		case d.IsDir():
-			return os.MkdirAll(filepath.Join(to, name), 0o755)
-		case !d.Type().IsRegular():
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, name), b, info.Mode().Perm())
-	})
-	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -113,11 +113,18 @@ func (d *jupyterDriver) greet(ctx context.Context) (greeting, error) {
 		}
 	}()
 	client, err := jupyter.Connect(ctx, d.connection)
-	if err != nil {
-		return greeting{}, err
+	if err == nil {
+		d.client = client
+		err = d.setUp(ctx)
 	}
-	d.client = client
-	if err := d.setUp(ctx); err != nil {
+	if errors.Is(err, jupyter.ErrLost) { // usually because it ends, and then its exit code and last words say why
+		select {
+		case <-d.s.child.Ended:
+			err = d.s.howEnded()
+		case <-time.After(d.s.o.Grace):
+		}
+	}
+	if err != nil {
 		return greeting{}, err
 	}
 	i := client.Info

@@ -72,6 +72,13 @@ func TestJupyterKernelsThatDoNotStart(t *testing.T) {
 		{"ends", []string{"sh", "-c", "echo no such module >&2; exit 3"},
 			[]string{"it ended with exit code 3", "no such module"}},
 		{"is killed", []string{"sh", "-c", "kill -9 $$"}, []string{"it was ended by signal KILL"}},
+		{"ends once it is spoken to", []string{"env", "python3", "-I", "-c", `import json, select, socket, sys
+c = json.load(open(sys.argv[1]))
+ports = [socket.create_server((c["ip"], c[p])) for p in ("shell_port", "iopub_port", "stdin_port", "control_port")]
+s, _ = select.select(ports, [], [])[0][0].accept()
+s.close()
+select.select([], [], [], 0.1)
+sys.exit("no more to say")`, "{connection_file}"}, []string{"it ended with exit code 1", "no more to say"}},
 		{"never answers", []string{"sleep", "300"}, []string{"it did not start in time"}},
 		{"is not there", []string{"no-such-program-here", "{connection_file}"},
 			[]string{"needs the program no-such-program-here"}},

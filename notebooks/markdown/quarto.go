@@ -48,6 +48,11 @@ func (in *info) readKnitr(text string, base int) {
 			t.pos++
 			in.tags = append(in.tags, mark{t.until(" \t,"), at + 1})
 			continue
+		case '"', '\'':
+			if first {
+				in.attrs = append(in.attrs, attr{key: "label", val: unquote(t.bracketed(" \t,")), at: at})
+				continue
+			}
 		}
 		key := t.until(" \t,=")
 		t.skip(" \t")
