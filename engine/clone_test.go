@@ -51,7 +51,8 @@ func TestRepeat(t *testing.T) {
 	}
 	outside := l.request(step("#a", "print x"))
 	outside.Repository, outside.Folder, outside.KeepTree = "", t.TempDir(), true
-	if _, err := repeat(l.run(outside, Sinks{}), ""); err == nil || !strings.Contains(err.Error(), "outside a Git repository") {
+	if _, err := repeat(l.run(outside, Sinks{}), ""); err == nil ||
+		!strings.Contains(err.Error(), "outside a Git repository") {
 		t.Errorf("%v", err)
 	}
 	folder := clone.Root()
