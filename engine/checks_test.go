@@ -12,8 +12,8 @@ import (
 	"markmill/runs"
 )
 
-// TestRefsThatMove: while a run goes on, another worktree may commit, and a fetch may come. The sandbox keeps steps from
-// the refs of the source; without it, or where the checkout itself moved, nobody knows who it was.
+// TestRefsThatMove: while a run goes on, another worktree may commit, and a fetch may come. The sandbox keeps steps
+// from the refs of the source; without it, or where the checkout itself moved, nobody knows who it was.
 func TestRefsThatMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		git   []string

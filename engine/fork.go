@@ -85,9 +85,9 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 	return f, nil
 }
 
-// beginsWith are the files that a fork begins with, if uncommitted changes are among them, which may be others than those
-// that the run took along; else nil. It is nil, too, where it is not known what the run read: then each carried step
-// must leave the tree that it left.
+// beginsWith are the files that a fork begins with, if uncommitted changes are among them, which may be others than
+// those that the run took along; else nil. It is nil, too, where it is not known what the run read: then each carried
+// step must leave the tree that it left.
 func (i *InterruptedRun) beginsWith(p *Plan) (*worktree.Files, error) {
 	if p.request.Dirty != DirtyInclude || p.base == "" || i.Run.Inputs == nil || i.Run.Inputs.Unknown != "" {
 		return nil, nil

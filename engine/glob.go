@@ -10,8 +10,8 @@ import (
 // characters but the slash, ** for any number of whole path elements, and a pattern that ends in a slash for everything
 // below it. The pattern is for the whole path.
 //
-// bmatcuk/doublestar 4.10.4 is no replacement, and would save 15 lines: in policies that are in force {a,b} and [!a] are
-// other characters than there, which escapes could mend, but its a*** does not match "a".
+// bmatcuk/doublestar 4.10.4 is no replacement, and would save 15 lines: in policies that are in force {a,b} and [!a]
+// are other characters than there, which escapes could mend, but its a*** does not match "a".
 func matchPath(pattern, name string) bool {
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"

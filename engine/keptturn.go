@@ -19,8 +19,9 @@ import (
 	"markmill/runs"
 )
 
-// turnFile marks, in a run's private folder, that an agent's turn is not over. The folder then outlives a run that is cut:
-// the backend's session is in the turn's home, and what the agent has changed so far in the worktree. No record has either.
+// turnFile marks, in a run's private folder, that an agent's turn is not over. The folder then outlives a run that is
+// cut: the backend's session is in the turn's home, and what the agent has changed so far in the worktree. No record
+// has either.
 const turnFile = "turn.json"
 
 // keptFor is how long the folder of a cut turn waits for the run to be resumed.
@@ -120,8 +121,8 @@ func (e *Engine) keepsTurn(dir string) bool {
 	return k.write(dir) == nil && os.Chtimes(filepath.Join(dir, turnFile), was, was) == nil
 }
 
-// showsCredential reports whether a value of an admitted agent's credentials stands in a file that was written since, as
-// far as the environment has them.
+// showsCredential reports whether a value of an admitted agent's credentials stands in a file that was written since,
+// as far as the environment has them.
 func (e *Engine) showsCredential(dir string, since time.Time) bool {
 	var values []string
 	for _, c := range e.Config.Agents {
@@ -156,8 +157,8 @@ func (e *Engine) showsCredential(dir string, since time.Time) bool {
 	return found || err != nil
 }
 
-// cutTurn finds the turn that a run goes on with; nil if there is none. It is of the run that was cut or, where that one
-// had not begun the step yet, of the run which that one resumed. Of a fork there is none: it begins anew.
+// cutTurn finds the turn that a run goes on with; nil if there is none. It is of the run that was cut or, where that
+// one had not begun the step yet, of the run which that one resumed. Of a fork there is none: it begins anew.
 func (e *Engine) cutTurn(p *Plan) *keptTurn {
 	c := p.interrupted
 	if c == nil || c.forked || !e.hasWarden() { // without it the agent may still be at work

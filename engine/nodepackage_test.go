@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDigestOfAgent: of a script of a Node package the digest covers the package and what it depends on, as Node finds it,
-// and nothing else; of another script its own file.
+// TestDigestOfAgent: of a script of a Node package the digest covers the package and what it depends on, as Node finds
+// it, and nothing else; of another script its own file.
 func TestDigestOfAgent(t *testing.T) {
 	e := &Engine{Cache: t.TempDir()}
 	top := t.TempDir()

@@ -109,7 +109,8 @@ func (p *Plan) Contract() runs.ContractData { return p.contract() }
 
 // ByAgent reports whether an agent does a step of the notebook, and that it runs.
 func (p *Plan) ByAgent(s *notebooks.Step) bool {
-	return p.agents[s.ID] != nil && slices.ContainsFunc(p.steps, func(is PlannedStep) bool { return is.ID == s.ID && is.Skip == "" })
+	return p.agents[s.ID] != nil && slices.ContainsFunc(p.steps,
+		func(is PlannedStep) bool { return is.ID == s.ID && is.Skip == "" })
 }
 
 // contract is that of a run of the plan, without the parameters and the environment.

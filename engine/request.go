@@ -135,7 +135,8 @@ func (r *Request) checkText() error {
 	}{
 		{"the path", []string{r.Path, r.MadeOf, r.Output, r.Assets, r.Repository, r.Origin, r.Folder}},
 		{"--base", []string{r.Base}}, {"--branch", []string{r.Branch}}, {"--copy", r.Copy}, {"--cwd", []string{r.Cwd}},
-		{"--kernel", []string{r.Kernel}}, {"--backends", []string{r.Backend}}, {"--language", []string{r.Language}}, {"--skip-tag", r.SkipTags},
+		{"--kernel", []string{r.Kernel}}, {"--backends", []string{r.Backend}}, {"--language",
+			[]string{r.Language}}, {"--skip-tag", r.SkipTags},
 	} {
 		for _, text := range t.texts {
 			if err := notUTF8(t.what, text); err != nil {

@@ -301,7 +301,8 @@ const interruptedWords = "the run was interrupted"
 // interpreters, which later steps may need, so every step of a session that a remaining step uses runs again. So do
 // setup steps, steps that left a process running, and steps that wrote ignored files, which are in no tree.
 func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reuse {
-	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, again: map[notebooks.StepID]bool{}, events: map[notebooks.StepID][]runs.Event{},
+	k := &reuse{from: c, replay: map[notebooks.StepID]bool{}, again: map[notebooks.StepID]bool{},
+		events: map[notebooks.StepID][]runs.Event{},
 		record: map[notebooks.StepID]*runs.StepRecord{}}
 	for i := range c.Run.Steps {
 		k.record[c.Run.Steps[i].Planned.ID] = &c.Run.Steps[i]

@@ -17,7 +17,8 @@ func (c KernelConfig) isNew() bool { return len(c.Command) > 0 || c.Server != ""
 // variable: an address stands in records.
 func (c KernelConfig) checkServer(file, name string) error {
 	bad := func(msg, hint string) error {
-		return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("kernel %q: %s", name, msg), Hint: hint}
+		return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("kernel %q: %s", name, msg),
+			Hint: hint}
 	}
 	switch at, err := url.Parse(c.Server); {
 	case c.Server == "" && (c.Kernel != "" || c.Token != ""):

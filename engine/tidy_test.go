@@ -9,8 +9,8 @@ import (
 	"markmill/runs"
 )
 
-// TestStagedOutput: a run that was killed, or is just ending, has its whole record, and its OUTPUT is still staged in the
-// checkout when the next run looks at it. That one is not to blame for what becomes of it.
+// TestStagedOutput: a run that was killed, or is just ending, has its whole record, and its OUTPUT is still staged in
+// the checkout when the next run looks at it. That one is not to blame for what becomes of it.
 func TestStagedOutput(t *testing.T) {
 	for name, c := range map[string]struct {
 		killed bool

@@ -11,8 +11,8 @@ import (
 	"markmill/runs"
 )
 
-// unkept tells whether a step left something to later ones that no record keeps: in TMPDIR, in a HOME of the run's own, or
-// in the worktree's Git directory, but for objects.
+// unkept tells whether a step left something to later ones that no record keeps: in TMPDIR, in a HOME of the run's own,
+// or in the worktree's Git directory, but for objects.
 type unkept struct {
 	known  bool
 	times  [5]time.Time // of the folders that places returns
@@ -29,11 +29,13 @@ const coarsest = 20 * time.Millisecond
 // places are the folders that steps leave files in. Git makes each file anew, and so changes the folder.
 func (w *workspace) places() [5]string {
 	dot := w.tree.GitDir()
-	return [...]string{w.work.Tmp, w.work.Home, dot, filepath.Join(dot, "refs", "heads"), filepath.Join(dot, "refs", "tags")}
+	return [...]string{w.work.Tmp, w.work.Home, dot, filepath.Join(dot, "refs", "heads"),
+		filepath.Join(dot, "refs", "tags")}
 }
 
-// leavesUnkept notes in done, at the end of a step, that it left such things. At the beginning of the first step it looks
-// at what is there. Nothing is taken over from a run that works in the folder itself, so nothing is looked at there.
+// leavesUnkept notes in done, at the end of a step, that it left such things. At the beginning of the first step it
+// looks at what is there. Nothing is taken over from a run that works in the folder itself, so nothing is looked at
+// there.
 func (w *workspace) leavesUnkept(done *runs.StepFinishedData) {
 	if w.plan.source == nil || w.plan.mode() == runs.MutationInPlace {
 		return

@@ -43,7 +43,8 @@ func TestTidyWorkdir(t *testing.T) {
 			defer release()
 			left = append(left, l.workRoot(id), unfinished(l.workRoot(id)))
 		}
-		if err = errors.Join(err, os.MkdirAll(l.workRoot(id), 0o700), os.Mkdir(unfinished(l.workRoot(id)), 0o700)); err != nil {
+		if err = errors.Join(err, os.MkdirAll(l.workRoot(id), 0o700),
+			os.Mkdir(unfinished(l.workRoot(id)), 0o700)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -122,8 +122,8 @@ func (w *workspace) cleanUp() error {
 	return errors.Join(errs...)
 }
 
-// refsAreOthers reports whether refs of the source that moved were moved by others, as by a fetch or by a commit in another
-// worktree: the sandbox lets no step write them (see kept), and the checkout is at the commit at which it was.
+// refsAreOthers reports whether refs of the source that moved were moved by others, as by a fetch or by a commit in
+// another worktree: the sandbox lets no step write them (see kept), and the checkout is at the commit at which it was.
 func (w *workspace) refsAreOthers() bool {
 	if w.plan.sandbox.Writes == "" || w.plan.mode() == runs.MutationInPlace {
 		return false
@@ -205,8 +205,8 @@ func (w *workspace) ownPath(path string) bool {
 		!w.opaque(path)
 }
 
-// leadsToOwn reports whether a folder of the checkout holds one that Markmill itself writes, and may have been made for it
-// since the checkout was looked at.
+// leadsToOwn reports whether a folder of the checkout holds one that Markmill itself writes, and may have been made for
+// it since the checkout was looked at.
 func (w *workspace) leadsToOwn(path string) bool {
 	return slices.ContainsFunc(w.owned, func(own string) bool { return strings.HasPrefix(own, path+"/") })
 }

@@ -100,7 +100,8 @@ func FormOfName(name string) Form {
 // MayHaveName reports whether a file of the form may have a name: one with an extension of the form, or of no form.
 func (f Form) MayHaveName(name string) bool {
 	named := FormOfName(name)
-	return named == f || named == "" || f == FormLight && named == FormPercent || slices.Contains(f.row().extensions, extension(name))
+	return named == f || named == "" || f == FormLight && named == FormPercent ||
+		slices.Contains(f.row().extensions, extension(name))
 }
 
 // Markdown reports whether the form is a spelling of Markdown.

@@ -169,8 +169,8 @@ type ManifestJudges struct {
 }
 
 // ManifestLanes is a comparison of attempts: the runs of one notebook from one base commit, which differ in the agents
-// that did them. The rest of the manifest is of the attempt that was picked. What the attempts took stands in it: unlike
-// everything else of a manifest it varies with every run.
+// that did them. The rest of the manifest is of the attempt that was picked. What the attempts took stands in it:
+// unlike everything else of a manifest it varies with every run.
 type ManifestLanes struct {
 	Pick      string        `json:"pick"`                // one of Picks
 	Picked    int           `json:"picked,omitzero"`     // row, from 1; 0: none

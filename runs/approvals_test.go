@@ -21,7 +21,8 @@ func anAnswer(t *testing.T, id string, terms Terms) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := codec.Indent(&Approval{ID: id, Answer: AnswerGranted, Contract: digest, Terms: terms, Time: aTime, Expires: aTime.Add(time.Hour)})
+	text, err := codec.Indent(&Approval{ID: id, Answer: AnswerGranted, Contract: digest, Terms: terms, Time: aTime,
+		Expires: aTime.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func TestAnswersAreKeptAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := a.Answers()
-	if err != nil || len(got) != 2 || string(got[0].Text) != string(text) || string(got[0].Signature) != "signed" || got[1].Signature != nil || got[0].Used {
+	if err != nil || len(got) != 2 || string(got[0].Text) != string(text) || string(got[0].Signature) != "signed" ||
+		got[1].Signature != nil || got[0].Used {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if err := a.Use("one", "run"); err != nil {
@@ -122,7 +124,8 @@ func TestSecretsAreConcealedByTheStore(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
-	one := Terms{TaskID: "t", Parameters: []TermsParam{{"a", "int", codec.Raw("1")}, {"b", "int", codec.Raw("2")}}, AllowedPaths: []string{"x"}}
+	one := Terms{TaskID: "t", Parameters: []TermsParam{{"a", "int", codec.Raw("1")}, {"b", "int", codec.Raw("2")}},
+		AllowedPaths: []string{"x"}}
 	if got, err := one.Differences(&one); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -156,7 +159,8 @@ func TestDifferences(t *testing.T) {
 	}
 	two := one
 	two.Parameters = []TermsParam{{"a", "int", codec.Raw("3")}, {"c", "int", codec.Raw("2")}}
-	if got, err := one.Differences(&two); err != nil || strings.Join(got, " ") != "parameters.a parameters.b parameters.c" {
+	if got, err := one.Differences(&two); err != nil ||
+		strings.Join(got, " ") != "parameters.a parameters.b parameters.c" {
 		t.Errorf("%v, %v", got, err)
 	}
 }

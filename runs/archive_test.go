@@ -152,7 +152,8 @@ func TestArchiveReads(t *testing.T) {
 	}
 	_, unnamed := archive.Open("none")
 	for what, err := range map[string]error{
-		"Open": unnamed, "Write": archive.Write("x", nil), "WriteNew": archive.WriteNew("x", nil), "Remove": archive.Remove(JournalFile),
+		"Open": unnamed, "Write": archive.Write("x", nil), "WriteNew": archive.WriteNew("x",
+			nil), "Remove": archive.Remove(JournalFile),
 		"Seal": archive.Seal(nil), "Write outside": folder.Write("../x", nil),
 	} {
 		if err == nil {

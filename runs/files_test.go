@@ -63,7 +63,8 @@ func TestWriteFileLeavesNothingWhenItFails(t *testing.T) {
 
 func TestSums(t *testing.T) {
 	dir := t.TempDir()
-	names := []string{"plain", "with space", "steps/a", "steps.txt", `back\slash`, "line\nbreak", "return\r", "*star", "\xff"}
+	names := []string{"plain", "with space", "steps/a", "steps.txt", `back\slash`, "line\nbreak", "return\r", "*star",
+		"\xff"}
 	written := 0
 	for _, name := range names {
 		path := filepath.Join(dir, name)

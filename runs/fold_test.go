@@ -43,7 +43,8 @@ func TestFoldAWholeRun(t *testing.T) {
 		t.Errorf("steps %v are %v", ids, statuses)
 	}
 	change := run.Steps[0]
-	if change.Step.Program != "/bin/bash" || change.Patch.Commit != "c1" || len(change.Scraps) != 2 || change.FinishedAt.Sub(change.StartedAt) != 4e6 {
+	if change.Step.Program != "/bin/bash" || change.Patch.Commit != "c1" || len(change.Scraps) != 2 ||
+		change.FinishedAt.Sub(change.StartedAt) != 4e6 {
 		t.Errorf("got %+v", change)
 	}
 	if run.Status() != Pass || run.ExitCode() != 0 || run.Approval != ApprovalNotRequired {
@@ -66,7 +67,8 @@ func TestFoldKeepsTheLastAttempt(t *testing.T) {
 
 func TestFoldRefuses(t *testing.T) {
 	events := eventsOf(t, begin+"step.started z")
-	if _, err := Fold(events); err == nil || !strings.Contains(err.Error(), `event 3: step.started is of step "z", which the plan does not have`) {
+	if _, err := Fold(events); err == nil || !strings.Contains(err.Error(),
+		`event 3: step.started is of step "z", which the plan does not have`) {
 		t.Errorf("got %v", err)
 	}
 	events = eventsOf(t, begin+"step.started a")

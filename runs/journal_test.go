@@ -179,7 +179,8 @@ func TestReadJournalNamesTheBreak(t *testing.T) {
 		return join(join(lines[:i]...), changed, join(lines[i+1:]...))
 	}
 	// An event that was taken from elsewhere, whole and with a hash of its own.
-	forged := Event{Seq: 9, Time: aTime, Type: ScrapRecorded, Data: codec.Raw(`{}`), Prev: Digest(between(lines[1], `"hash":"`, `"`))}
+	forged := Event{Seq: 9, Time: aTime, Type: ScrapRecorded, Data: codec.Raw(`{}`),
+		Prev: Digest(between(lines[1], `"hash":"`, `"`))}
 	forgedLine, _, err := forged.line()
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +210,8 @@ func TestReadJournalNamesTheBreak(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			events, torn, err := ReadJournal(bytes.NewReader(c.text), c.source)
 			var known *notebooks.Error
-			if !errors.As(err, &known) || !strings.HasPrefix(known.Msg, c.want) || known.Line != c.before+1 || known.Kind != notebooks.KindRecord {
+			if !errors.As(err, &known) || !strings.HasPrefix(known.Msg, c.want) || known.Line != c.before+1 ||
+				known.Kind != notebooks.KindRecord {
 				t.Errorf("got %v, want %q in line %d", err, c.want, c.before+1)
 			}
 			if torn || len(events) != c.before {
@@ -227,7 +229,8 @@ func between(text []byte, start, end string) string {
 
 // TestLaterMembersAreHashedToo: an event of a later version, with members that this one does not know.
 func TestLaterMembersAreHashedToo(t *testing.T) {
-	body := `"data":{},%s"prev":"` + string(aSource) + `","seq":0,"span":"x","time":"2020-11-21T09:00:00Z","type":"run.started"}`
+	body := `"data":{},%s"prev":"` + string(aSource) +
+		`","seq":0,"span":"x","time":"2020-11-21T09:00:00Z","type":"run.started"}`
 	hash := DigestOf([]byte("{" + fmt.Sprintf(body, "")))
 	line := "{" + fmt.Sprintf(body, `"hash":"`+string(hash)+`",`) + "\n"
 	if events, _, err := ReadJournal(strings.NewReader(line), aSource); err != nil || len(events) != 1 {

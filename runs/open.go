@@ -77,8 +77,8 @@ func (s Store) marks() ([]string, error) {
 	return names, err
 }
 
-// Marked returns the runs that somebody works on, and those of which somebody was killed. A run is one of them until its
-// output notebook is in place, which is after its last event.
+// Marked returns the runs that somebody works on, and those of which somebody was killed. A run is one of them until
+// its output notebook is in place, which is after its last event.
 func (s Store) Marked() ([]RunID, error) {
 	names, err := s.marks()
 	ids := make([]RunID, len(names))

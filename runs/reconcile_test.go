@@ -11,7 +11,8 @@ import (
 
 func reconcile(t *testing.T, dir string) bool {
 	t.Helper()
-	did, err := At(dir).Reconcile(ticking(aTime.Add(time.Hour)), func(_ *Record, run *Run) error { return writeFolds(dir, run) })
+	did, err := At(dir).Reconcile(ticking(aTime.Add(time.Hour)),
+		func(_ *Record, run *Run) error { return writeFolds(dir, run) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func newRecord(t testing.TB, store Store, start time.Time, random byte) *record 
 // newRecordOf is newRecord of a run.started that says more.
 func newRecordOf(t testing.TB, store Store, start time.Time, random byte, started RunStartedData) *record {
 	t.Helper()
-	r := &record{t: t, id: NewRunID(start, "fix.md", []byte{random}), source: []byte("# Fix\n\n```bash {#change}\ntrue\n```\n\nmore\n")}
+	r := &record{t: t, id: NewRunID(start, "fix.md", []byte{random}),
+		source: []byte("# Fix\n\n```bash {#change}\ntrue\n```\n\nmore\n")}
 	r.dir = created(t, store, r.id)
 	r.write("notebook.md", string(r.source))
 	var err error
@@ -78,14 +79,16 @@ func (r *record) steps() {
 	j := r.Journal
 	mustAppend(r.t, j, ContractCreated, "", ContractData{
 		TaskID: "fix", BaseCommit: "b0", AllowedPaths: []string{"parser/**"}, MutationMode: "worktree",
-		Parameters: []ParamData{{Name: "n", Type: "int", Value: codec.Raw("12345678901234567890123"), From: "-p", Given: true}},
+		Parameters: []ParamData{{Name: "n", Type: "int", Value: codec.Raw("12345678901234567890123"), From: "-p",
+			Given: true}},
 	})
 	mustAppend(r.t, j, PlanUpdated, "", PlanData{Steps: []PlannedStep{
 		{ID: "change", Index: 0, Lang: "bash", Kernel: "bash", Action: ActionRun},
 		{ID: "check", Index: 1, Lang: "python", Kernel: "python", Tags: []string{"test"}, Action: ActionRun},
 		{ID: "later", Index: 2, Lang: "bash", Kernel: "bash", Action: ActionSkip, Reason: "tag skip"},
 	}})
-	mustAppend(r.t, j, StepStarted, "change", StepStartedData{Index: 0, Dir: "steps/00-change", Kernel: "bash", Program: "/bin/bash", Attempt: 1})
+	mustAppend(r.t, j, StepStarted, "change", StepStartedData{Index: 0, Dir: "steps/00-change", Kernel: "bash",
+		Program: "/bin/bash", Attempt: 1})
 	mustAppend(r.t, j, ScrapRecorded, "change", ScrapData{Name: "old", Type: ScrapJSON, Value: codec.Raw("1.50")})
 	mustAppend(r.t, j, ScrapRecorded, "change", ScrapData{
 		Name: "plot", Type: ScrapImage, File: "steps/00-change/plot.png", Digest: r.write("steps/00-change/plot.png", "PNG"),
@@ -99,12 +102,14 @@ func (r *record) steps() {
 		Stdout: StreamData{File: "steps/00-change/stdout", Bytes: 3, Digest: r.write("steps/00-change/stdout", "hi\n")},
 		Result: "steps/00-change/result.json", ResultDigest: r.write("steps/00-change/result.json", "{}\n"), Commit: "c1",
 	})
-	mustAppend(r.t, j, StepStarted, "check", StepStartedData{Index: 1, Dir: "steps/01-check", Kernel: "python", Attempt: 1})
+	mustAppend(r.t, j, StepStarted, "check", StepStartedData{Index: 1, Dir: "steps/01-check", Kernel: "python",
+		Attempt: 1})
 	mustAppend(r.t, j, ScrapRecorded, "check", ScrapData{Name: "old", Type: ScrapJSON, Value: codec.Raw("2")})
 	mustAppend(r.t, j, StepFinished, "check", StepFinishedData{
 		Index: 1, Status: StepPassed, Attempts: 1, DurationNS: 7, Tests: &TestCounts{Runner: "pytest", Passed: 3},
-		Stderr:   StreamData{File: "steps/01-check/stderr", Bytes: 2, Digest: r.write("steps/01-check/stderr", "e\n")},
-		Displays: []DisplayData{{MIME: "text/html", File: "steps/01-check/display-1.html", Bytes: 4, Digest: r.write("steps/01-check/display-1.html", "<b/>")}},
+		Stderr: StreamData{File: "steps/01-check/stderr", Bytes: 2, Digest: r.write("steps/01-check/stderr", "e\n")},
+		Displays: []DisplayData{{MIME: "text/html", File: "steps/01-check/display-1.html", Bytes: 4,
+			Digest: r.write("steps/01-check/display-1.html", "<b/>")}},
 	})
 }
 
@@ -123,7 +128,8 @@ func (r *record) finishWith(end CompletedData) {
 		Patch: PatchFile, PatchDigest: r.write(PatchFile, "--- a\n+++ b\n"),
 	})
 	mustAppend(r.t, r.Journal, VerificationCompleted, "", VerificationData{
-		Passed: true, Steps: []VerificationStep{{Step: "check", Status: StepPassed, DurationNS: 7, Tests: &TestCounts{Runner: "pytest", Passed: 3}}},
+		Passed: true, Steps: []VerificationStep{{Step: "check", Status: StepPassed, DurationNS: 7,
+			Tests: &TestCounts{Runner: "pytest", Passed: 3}}},
 	})
 	mustAppend(r.t, r.Journal, RunCompleted, "", end)
 	if err := r.Close(); err != nil {

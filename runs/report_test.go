@@ -75,8 +75,10 @@ func TestReportOfTheDecidingStep(t *testing.T) {
 	}{
 		{"none ran", []StepRecord{skipped}, -1, ""},
 		{"the last", []StepRecord{finished(StepPassed, 0, ""), finished(StepAllowed, 3, ""), skipped}, 3, ""},
-		{"the first that failed", []StepRecord{finished(StepPassed, 0, ""), finished(StepFailed, 2, ""), finished(StepPassed, 0, "")}, 2, ""},
-		{"ended by the engine", []StepRecord{finished(StepTimeout, 143, "timeout"), finished(StepPassed, 0, "")}, 143, "timeout"},
+		{"the first that failed", []StepRecord{finished(StepPassed, 0, ""), finished(StepFailed, 2, ""),
+			finished(StepPassed, 0, "")}, 2, ""},
+		{"ended by the engine", []StepRecord{finished(StepTimeout, 143, "timeout"), finished(StepPassed, 0, "")}, 143,
+			"timeout"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			report, err := At(t.TempDir()).Report(&Run{Steps: c.steps}, nil)

@@ -20,7 +20,8 @@ func TestReserve(t *testing.T) {
 		t.Errorf("a crash would leave %v (%v)", found, err)
 	}
 	// It is no part of the record.
-	if err := At(dir).walk(func(path string) error { t.Errorf("%s is of the record", path); return nil }, nil); err != nil {
+	if err := At(dir).walk(func(path string) error { t.Errorf("%s is of the record", path); return nil },
+		nil); err != nil {
 		t.Error(err)
 	}
 	if !r.Release() || r.Release() || (*Reserve)(nil).Release() {

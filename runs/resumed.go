@@ -133,7 +133,8 @@ func (s *StepRecord) CarriedFrom() RunID {
 	return s.Finished.Carried.Ran
 }
 
-// Forked reports whether a fork took the step over: it ran in an earlier run, and the result is not shown as of this one.
+// Forked reports whether a fork took the step over: it ran in an earlier run, and the result is not shown as of this
+// one.
 func (s *StepRecord) Forked() bool {
 	return s.Finished != nil && s.Finished.Carried != nil && s.Finished.Carried.Forked
 }

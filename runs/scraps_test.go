@@ -23,11 +23,15 @@ func TestReadScraps(t *testing.T) {
 		{"nothing", "", nil, 0, nil},
 		{"one", good, []ScrapData{n}, len(good), nil},
 		{"CRLF and empty lines", "\n\r\n" + strings.TrimSuffix(good, "\n") + "\r\n", []ScrapData{n}, len(good) + 4, nil},
-		{"text", `{"name":"t","type":"text","value":"x"}` + "\n", []ScrapData{{Name: "t", Type: ScrapText, Value: codec.Raw(`"x"`)}}, 39, nil},
-		{"null", `{"name":"t","type":"json","value":null}` + "\n", []ScrapData{{Name: "t", Type: ScrapJSON, Value: codec.Raw(`null`)}}, 40, nil},
-		{"file", `{"name":"f","type":"file","file":"a.txt","display":true}` + "\n", []ScrapData{{Name: "f", Type: ScrapFile, File: "a.txt", Display: true}}, 57, nil},
+		{"text", `{"name":"t","type":"text","value":"x"}` + "\n",
+			[]ScrapData{{Name: "t", Type: ScrapText, Value: codec.Raw(`"x"`)}}, 39, nil},
+		{"null", `{"name":"t","type":"json","value":null}` + "\n",
+			[]ScrapData{{Name: "t", Type: ScrapJSON, Value: codec.Raw(`null`)}}, 40, nil},
+		{"file", `{"name":"f","type":"file","file":"a.txt","display":true}` + "\n",
+			[]ScrapData{{Name: "f", Type: ScrapFile, File: "a.txt", Display: true}}, 57, nil},
 		{"still being written", good + `{"name":"m","ty`, []ScrapData{n}, len(good), nil},
-		{"bad lines, and good ones after them", "{\n" + good + "[]\n" + good, []ScrapData{n, n}, 2*len(good) + 5, []int{1, 3}},
+		{"bad lines, and good ones after them", "{\n" + good + "[]\n" + good, []ScrapData{n, n}, 2*len(good) + 5,
+			[]int{1, 3}},
 		{"no name", `{"type":"json","value":1}` + "\n", nil, 26, []int{1}},
 		{"no type", `{"name":"n","value":1}` + "\n", nil, 23, []int{1}},
 		{"unknown type", `{"name":"n","type":"pickle","value":1}` + "\n", nil, 39, []int{1}},
@@ -49,7 +53,8 @@ func TestReadScraps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(scraps, c.scraps) || offset != int64(c.offset) || !reflect.DeepEqual(lines, c.lines) {
-				t.Errorf("got %+v, offset %d, lines %v (%v); want %+v, %d, %v", scraps, offset, lines, err, c.scraps, c.offset, c.lines)
+				t.Errorf("got %+v, offset %d, lines %v (%v); want %+v, %d, %v", scraps, offset, lines, err, c.scraps, c.offset,
+					c.lines)
 			}
 		})
 	}

@@ -60,7 +60,8 @@ func TestList(t *testing.T) {
 	kill := lockElsewhere(t, alive.dir)
 	big := newRecord(t, store, aTime.Add(3*time.Minute), 4)
 	big.steps()
-	mustAppend(t, big.Journal, ScrapRecorded, "check", ScrapData{Name: "big", Type: ScrapText, Value: codec.Raw(`"` + strings.Repeat("x", 3*tailMax) + `"`)})
+	mustAppend(t, big.Journal, ScrapRecorded, "check",
+		ScrapData{Name: "big", Type: ScrapText, Value: codec.Raw(`"` + strings.Repeat("x", 3*tailMax) + `"`)})
 	empty := created(t, store, NewRunID(aTime.Add(4*time.Minute), "empty.md", nil))
 	changed := aPass(t, store, aTime.Add(5*time.Minute), 6)
 	text, err := os.ReadFile(filepath.Join(changed.dir, JournalFile))
@@ -97,7 +98,8 @@ func TestList(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	passed := entries[5]
-	if passed.Notebook != "tasks/fix.md" || !passed.StartedAt.Equal(aTime.Add(1e6)) || !passed.FinishedAt.Equal(aTime.Add(14e6)) || passed.Dir != pass.dir {
+	if passed.Notebook != "tasks/fix.md" || !passed.StartedAt.Equal(aTime.Add(1e6)) ||
+		!passed.FinishedAt.Equal(aTime.Add(14e6)) || passed.Dir != pass.dir {
 		t.Errorf("got %+v", passed)
 	}
 	kill()
@@ -206,7 +208,8 @@ func thousands(t testing.TB, n int) Store {
 			if err != nil {
 				t.Fatal(err)
 			}
-			event := Event{Seq: seq, Time: start, Type: []EventType{RunStarted, PlanUpdated, RunCompleted}[seq], Data: raw, Prev: prev}
+			event := Event{Seq: seq, Time: start, Type: []EventType{RunStarted, PlanUpdated, RunCompleted}[seq], Data: raw,
+				Prev: prev}
 			line, hash, err := event.line()
 			if err != nil {
 				t.Fatal(err)

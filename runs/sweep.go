@@ -126,7 +126,8 @@ func (s *SweepState) Missing() bool {
 }
 
 // Verdict is the status and the exit code of a sweep as its rows are: the worst of them, or pass if one of several
-// attempts passes. A status that is not known counts as a failure. A signal that ended the sweep gives its own exit code.
+// attempts passes. A status that is not known counts as a failure. A signal that ended the sweep gives its own exit
+// code.
 func (s *Sweep) Verdict(signal int) SweepCompletedData {
 	v := SweepCompletedData{Picked: s.Picked()}
 	if v.Status = s.worst(); s.Started.Lanes != nil {

@@ -46,7 +46,8 @@ func VerifySweep(dir string, render RenderFunc, signers Signers) (*SweepVerifica
 			" runs what is missing")
 	} else if want := sweep.Verdict(max(0, done.ExitCode-128)); done.Status != want.Status ||
 		done.ExitCode != want.ExitCode || done.Picked != want.Picked {
-		find(JournalFile, "the verdict is %s with exit code %d and the pick %d, and follows as %s with %d and %d", done.Status,
+		find(JournalFile, "the verdict is %s with exit code %d and the pick %d, and follows as %s with %d and %d",
+			done.Status,
 			done.ExitCode, done.Picked, want.Status, want.ExitCode, want.Picked)
 	}
 	// one verifies a run that the sweep names; differs says in what it is not what the sweep says.

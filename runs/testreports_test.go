@@ -19,7 +19,8 @@ func TestCountJUnit(t *testing.T) {
 		{"one suite in another, a test that failed and in its teardown, too", `<testsuite><testsuite><testcase name="a">` +
 			`<failure/><error/></testcase></testsuite><testcase name="b"><properties><property name="failure"/></properties>` +
 			`</testcase></testsuite>`, reported("junit", 1, 1, 0)},
-		{"a second try that passed", `<testsuite><testcase><flakyFailure/></testcase></testsuite>`, reported("junit", 1, 0, 0)},
+		{"a second try that passed", `<testsuite><testcase><flakyFailure/></testcase></testsuite>`,
+			reported("junit", 1, 0, 0)},
 		{"no tests", "<testsuites/>", reported("junit", 0, 0, 0)},
 		{"skipped does not hide a failure", `<testsuite><testcase><failure/><skipped/></testcase></testsuite>`,
 			reported("junit", 0, 1, 0)},
@@ -36,7 +37,8 @@ func TestCountJUnit(t *testing.T) {
 
 func TestCountGoEvents(t *testing.T) {
 	event := func(action, pkg, test string) string {
-		return `{"Time":"2026-01-01T00:00:00Z","Action":"` + action + `","Package":"` + pkg + `","Test":"` + test + `"}` + "\n"
+		return `{"Time":"2026-01-01T00:00:00Z","Action":"` + action + `","Package":"` + pkg + `","Test":"` + test + `"}` +
+			"\n"
 	}
 	whole := `{"Action":"start","Package":"p"}` + "\n" + event("run", "p", "TestA") + event("run", "p", "TestA/sub") +
 		`{"Action":"output","Package":"p","Test":"TestA","Output":"` + strings.Repeat("x", 2*maxEvent) + `"}` + "\n" +

@@ -7,10 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTranscriptIsReadAgain: whatever an agent says, and whatever its commands print, a transcript is read as what it was
-// written of: no output passes for a message, an exit code or another command.
+// TestTranscriptIsReadAgain: whatever an agent says, and whatever its commands print, a transcript is read as what it
+// was written of: no output passes for a message, an exit code or another command.
 func TestTranscriptIsReadAgain(t *testing.T) {
-	line := rapid.SampledFrom([]string{"text", "> said", "$ rm -rf /", "[exit 0]", "[exit 3]", "(edited x)", "! no", "< go", "+ y",
+	line := rapid.SampledFrom([]string{"text", "> said", "$ rm -rf /", "[exit 0]", "[exit 3]", "(edited x)", "! no",
+		"< go", "+ y",
 		"  z", "(", "…", "a\tb"})
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(line, 1, 4).Draw(t, "lines"), "\n")

@@ -25,14 +25,21 @@ func TestVerdict(t *testing.T) {
 		{"pass with a failed step", begin + stepA + "step.started b,step.finished b fail," + checked + "pass", nil, Fail, 1},
 		{"pass with a timeout", begin + stepA + "step.started b,step.finished b timeout," + checked + "pass", nil, Fail, 1},
 		{"pass with a step not reached", begin + stepA + checked + "pass", nil, Fail, 1},
-		{"pass with an allowed failure", begin + stepA + "step.started b,step.finished b allowed," + checked + "pass", nil, Pass, 0},
+		{"pass with an allowed failure", begin + stepA + "step.started b,step.finished b allowed," + checked + "pass", nil,
+			Pass, 0},
 		{"pass without a diff", begin + stepA + stepB + "run.completed pass", nil, Fail, 1},
-		{"pass with a blocker", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Completed.Blockers = []Blocker{{Code: CodeNoDiff}} }, Fail, 1},
-		{"pass outside allow", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Diff.AllowedPassed = false }, Fail, 1},
-		{"pass without a check of the diff", begin + stepA + stepB + checked + "pass", func(r *Run) { *r.Diff = DiffCheckedData{Skipped: "no repository"} }, Pass, 0},
-		{"pass with red tests", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Verification.Passed = false }, Fail, 1},
-		{"pass without tests", begin + stepA + stepB + checked + "pass", func(r *Run) { *r.Verification = VerificationData{Skipped: "no step has the tag"} }, Pass, 0},
-		{"pass with a changed source", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Completed.SourceRepositoryMutated = true }, Fail, 1},
+		{"pass with a blocker", begin + stepA + stepB + checked + "pass",
+			func(r *Run) { r.Completed.Blockers = []Blocker{{Code: CodeNoDiff}} }, Fail, 1},
+		{"pass outside allow", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Diff.AllowedPassed = false }, Fail,
+			1},
+		{"pass without a check of the diff", begin + stepA + stepB + checked + "pass",
+			func(r *Run) { *r.Diff = DiffCheckedData{Skipped: "no repository"} }, Pass, 0},
+		{"pass with red tests", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Verification.Passed = false },
+			Fail, 1},
+		{"pass without tests", begin + stepA + stepB + checked + "pass",
+			func(r *Run) { *r.Verification = VerificationData{Skipped: "no step has the tag"} }, Pass, 0},
+		{"pass with a changed source", begin + stepA + stepB + checked + "pass",
+			func(r *Run) { r.Completed.SourceRepositoryMutated = true }, Fail, 1},
 		{"pass with a red test step", begin + stepA + stepB + checked + "pass", func(r *Run) {
 			r.Verification.Steps = []VerificationStep{{Step: "t", Status: StepFailed}}
 		}, Fail, 1},
@@ -45,10 +52,12 @@ func TestVerdict(t *testing.T) {
 		{"pass without required tests", begin + stepA + stepB + checked + "pass", func(r *Run) {
 			r.Contract.EvidenceExpectations, *r.Verification = []string{"tests"}, VerificationData{Skipped: "no step has the tag"}
 		}, Fail, 1},
-		{"pass without a required approval", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Contract.ApprovalRequired = true }, Fail, 1},
-		{"pass that was approved", begin + "approval.requested,approval.granted," + stepA + stepB + checked + "pass", func(r *Run) {
-			r.Contract.ApprovalRequired = true
-		}, Pass, 0},
+		{"pass without a required approval", begin + stepA + stepB + checked + "pass",
+			func(r *Run) { r.Contract.ApprovalRequired = true }, Fail, 1},
+		{"pass that was approved", begin + "approval.requested,approval.granted," + stepA + stepB + checked + "pass",
+			func(r *Run) {
+				r.Contract.ApprovalRequired = true
+			}, Pass, 0},
 		{"pass of a step that was ended with exit 0", begin + stepA + stepB + checked + "pass", func(r *Run) {
 			r.Steps[0].Finished.TerminatedBy = "timeout"
 		}, Fail, 1},

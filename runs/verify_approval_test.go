@@ -35,15 +35,20 @@ func anApprovedRun(t *testing.T, change func(*approved)) *record {
 		t.Fatal(err)
 	}
 	r := newRecord(t, newStore(t), aTime, 1)
-	contract := ContractData{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree", ApprovalRequired: true, EvidenceExpectations: []string{"approval"},
-		Parameters: []ParamData{{Name: "n", Type: "int", Value: codec.Raw("1")}, {Name: "s", Type: "secret", Value: codec.Raw(`"***"`)}}}
-	terms := Terms{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree", EvidenceExpectations: []string{"approval"}, Notebook: DigestOf(r.source),
+	contract := ContractData{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree", ApprovalRequired: true,
+		EvidenceExpectations: []string{"approval"},
+		Parameters: []ParamData{{Name: "n", Type: "int", Value: codec.Raw("1")},
+			{Name: "s", Type: "secret", Value: codec.Raw(`"***"`)}}}
+	terms := Terms{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree", EvidenceExpectations: []string{"approval"},
+		Notebook:   DigestOf(r.source),
 		Parameters: []TermsParam{{"n", "int", codec.Raw("1")}, {"s", "secret", codec.Raw(`"hmac-sha256:00"`)}}}
 	a := &approved{
 		request: &ApprovalRequest{Run: r.id, Terms: terms, Time: aTime},
-		answer: &Approval{ID: "a1", Answer: AnswerGranted, Terms: terms, Run: "earlier", Actor: "alice", Time: aTime.Add(-time.Minute),
+		answer: &Approval{ID: "a1", Answer: AnswerGranted, Terms: terms, Run: "earlier", Actor: "alice",
+			Time:    aTime.Add(-time.Minute),
 			Expires: aTime.Add(time.Hour)},
-		event:   &ApprovalGrantedData{ID: "a1", Actor: "alice", Time: aTime.Add(-time.Minute), Expires: aTime.Add(time.Hour), Principals: "alice@example.org"},
+		event: &ApprovalGrantedData{ID: "a1", Actor: "alice", Time: aTime.Add(-time.Minute), Expires: aTime.Add(time.Hour),
+			Principals: "alice@example.org"},
 		signers: "alice@example.org " + string(ssh.MarshalAuthorizedKey(signer.PublicKey())), sign: signer,
 	}
 	change(a)
@@ -66,7 +71,8 @@ func anApprovedRun(t *testing.T, change func(*approved)) *record {
 	mustAppend(t, r.Journal, PlanUpdated, "", PlanData{})
 	a.request.Contract = digest(&a.request.Terms)
 	f := file(RequestFile, indent(a.request))
-	mustAppend(t, r.Journal, ApprovalRequested, "", ApprovalRequestedData{Code: CodeApprovalRequired, Contract: a.request.Contract, File: f.File, Digest: f.Digest})
+	mustAppend(t, r.Journal, ApprovalRequested, "",
+		ApprovalRequestedData{Code: CodeApprovalRequired, Contract: a.request.Contract, File: f.File, Digest: f.Digest})
 	a.answer.Contract = digest(&a.answer.Terms)
 	if a.text == "" {
 		a.text = indent(a.answer)
@@ -103,7 +109,8 @@ func TestVerifyApprovals(t *testing.T) {
 			a.answer.Expires, a.event.Expires = aTime.Add(time.Millisecond), aTime.Add(time.Millisecond)
 		}, "had expired"},
 		{"of another contract", func(a *approved) { a.answer.Terms.Cwd = "elsewhere" }, "the run's is"},
-		{"of another base", func(a *approved) { a.answer.Terms.BaseCommit, a.request.Terms.BaseCommit = "b1", "b1" }, "base_commit"},
+		{"of another base", func(a *approved) { a.answer.Terms.BaseCommit, a.request.Terms.BaseCommit = "b1", "b1" },
+			"base_commit"},
 		{"of another notebook", func(a *approved) { a.request.Terms.Notebook = DigestOf(nil) }, "notebook"},
 		{"of other parameters", func(a *approved) {
 			a.request.Terms.Parameters = []TermsParam{{"n", "int", codec.Raw("2")}, a.request.Terms.Parameters[1]}

@@ -73,8 +73,9 @@ func goneOn(t *testing.T, then, source []byte, fork *ForkData,
 	before := events
 	open(JournalFile, source)
 	last := before[len(before)-1]
-	add(RunStarted, "", RunStartedData{Views: ViewsVersion, RunID: is, SourceFile: "notebook.md", ResumedFrom: &ResumedData{Run: was, Seq: last.Seq, Hash: last.Hash,
-		File: ResumedFile(was), Digest: DigestOf(text), Fork: fork}})
+	add(RunStarted, "", RunStartedData{Views: ViewsVersion, RunID: is, SourceFile: "notebook.md",
+		ResumedFrom: &ResumedData{Run: was, Seq: last.Seq, Hash: last.Hash,
+			File: ResumedFile(was), Digest: DigestOf(text), Fork: fork}})
 	add(ContractCreated, "", ContractData{})
 	add(PlanUpdated, "", plan)
 	for n, e := range before[3:7] {

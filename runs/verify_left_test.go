@@ -20,7 +20,8 @@ func renderBoth(record *Record, run *Run, source []byte, name string) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: region.DigestOf(nb.Source), Status: string(run.Status()), Regions: []notebooks.ManifestRegion{}})
+	manifest, err := ipynb.ManifestSetting(notebooks.Manifest{Source: region.DigestOf(nb.Source),
+		Status: string(run.Status()), Regions: []notebooks.ManifestRegion{}})
 	if err != nil {
 		return nil, err
 	}
@@ -57,16 +58,23 @@ func TestVerifyLeft(t *testing.T) {
 		want    string // the first finding, or none
 	}{
 		{"both", started, CompletedData{Status: Pass, Outputs: both}, "", ""},
-		{"another digest", started, CompletedData{Status: Pass, Outputs: other(func(o *LeftOutput) { o.Digest = both[0].Digest })}, "", "output.ipynb: is not what the journal gives: the run left sha256:"},
-		{"another size", started, CompletedData{Status: Pass, Outputs: other(func(o *LeftOutput) { o.Bytes++ })}, "", "output.ipynb: is not what the journal gives: the run left sha256:"},
-		{"another name", started, CompletedData{Status: Pass, Outputs: other(func(o *LeftOutput) { o.Name = "x" })}, "", "output.ipynb: is missing"},
+		{"another digest", started, CompletedData{Status: Pass,
+			Outputs: other(func(o *LeftOutput) { o.Digest = both[0].Digest })}, "", "output.ipynb: is not what the journal gives: the run left sha256:"},
+		{"another size", started, CompletedData{Status: Pass, Outputs: other(func(o *LeftOutput) { o.Bytes++ })}, "",
+			"output.ipynb: is not what the journal gives: the run left sha256:"},
+		{"another name", started, CompletedData{Status: Pass, Outputs: other(func(o *LeftOutput) { o.Name = "x" })}, "",
+			"output.ipynb: is missing"},
 		{"one of the two", started, CompletedData{Status: Pass, Outputs: both[:1]}, jupyterOutput, keeps},
 		{"without OUTPUT", RunStartedData{OutputForm: "ipynb"}, CompletedData{Status: Pass, Outputs: both}, "", keeps},
-		{"at an address", RunStartedData{Output: "s3://b/out.ipynb", OutputForm: "ipynb"}, CompletedData{Status: Pass, Outputs: both}, "", keeps},
-		{"no Jupyter notebook", RunStartedData{Output: "/somewhere/out.md"}, CompletedData{Status: Pass, Outputs: both[:1]}, "", keeps},
+		{"at an address", RunStartedData{Output: "s3://b/out.ipynb", OutputForm: "ipynb"},
+			CompletedData{Status: Pass, Outputs: both}, "", keeps},
+		{"no Jupyter notebook", RunStartedData{Output: "/somewhere/out.md"}, CompletedData{Status: Pass, Outputs: both[:1]},
+			"", keeps},
 		{"interrupted", started, CompletedData{Status: Interrupted, Outputs: both}, "", keeps},
-		{"a secret", started, CompletedData{Status: Fail, Blockers: []Blocker{{Code: CodeSecretLeaked}}, Outputs: both}, "", keeps},
-		{"kept all the same", started, CompletedData{Status: Pass, Outputs: both}, jupyterOutput, "output.ipynb: is there, and the journal says that it is not kept"},
+		{"a secret", started, CompletedData{Status: Fail, Blockers: []Blocker{{Code: CodeSecretLeaked}}, Outputs: both}, "",
+			keeps},
+		{"kept all the same", started, CompletedData{Status: Pass, Outputs: both}, jupyterOutput,
+			"output.ipynb: is there, and the journal says that it is not kept"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := newStore(t)

@@ -196,8 +196,12 @@ func TestVerifyRendersAgain(t *testing.T) {
 	if v.OK() || v.Findings[len(v.Findings)-1].Where != OutputFile {
 		t.Errorf("got %v", v.Findings)
 	}
-	v, err = At(r.dir).Verify(rendering(func(*Record, *Run, []byte, string) ([]byte, error) { return nil, errors.New("no") }), Signers{})
-	if err != nil || v.OK() || !strings.Contains(v.Findings[len(v.Findings)-1].Message, "cannot be made from the journal: no") {
+	v, err = At(r.dir).Verify(rendering(func(*Record, *Run, []byte, string) ([]byte, error) {
+		return nil,
+			errors.New("no")
+	}), Signers{})
+	if err != nil || v.OK() || !strings.Contains(v.Findings[len(v.Findings)-1].Message,
+		"cannot be made from the journal: no") {
 		t.Errorf("got %v, %v", v.Findings, err)
 	}
 }
@@ -226,7 +230,8 @@ func TestVerifyFreshness(t *testing.T) {
 	if err := writeReport(r.dir, run); err != nil {
 		t.Fatal(err)
 	}
-	if v := verify(t, r.dir); len(v.Findings) != 1 || v.Findings[0].String() != "test.log: was there before the run started" {
+	if v := verify(t, r.dir); len(v.Findings) != 1 ||
+		v.Findings[0].String() != "test.log: was there before the run started" {
 		t.Errorf("got %v", v.Findings)
 	}
 }
@@ -242,7 +247,8 @@ func TestVerifyTheVerdict(t *testing.T) {
 			mustAppend(t, r.Journal, RunCompleted, "", CompletedData{Status: Pass})
 		}, "events.jsonl: missing_required_event: git.diff.checked is absent before run.completed"},
 		{"an honest failure", func(r *record) {
-			mustAppend(t, r.Journal, RunCompleted, "", CompletedData{Status: Fail, Blockers: []Blocker{{Code: CodeMissingRequiredEvent}}})
+			mustAppend(t, r.Journal, RunCompleted, "", CompletedData{Status: Fail,
+				Blockers: []Blocker{{Code: CodeMissingRequiredEvent}}})
 		}, ""},
 		{"verification failed", func(r *record) {
 			mustAppend(t, r.Journal, GitDiffChecked, "", DiffCheckedData{AllowedPassed: true})
@@ -315,8 +321,9 @@ func TestVerifyIsOfAFolder(t *testing.T) {
 func TestVerifyMovedRun(t *testing.T) {
 	r := aPass(t, newStore(t), aTime, 1)
 	for name, want := range map[string]string{
-		"evidence":                  "",
-		"20200101T000000Z-other-00": "events.jsonl: is of run " + string(r.id) + ", and its folder has the name of 20200101T000000Z-other-00",
+		"evidence": "",
+		"20200101T000000Z-other-00": "events.jsonl: is of run " + string(r.id) +
+			", and its folder has the name of 20200101T000000Z-other-00",
 	} {
 		moved := filepath.Join(t.TempDir(), name)
 		if err := os.CopyFS(moved, os.DirFS(r.dir)); err != nil {
@@ -352,7 +359,8 @@ func TestVerifyOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err = VerifyOutput(copied, store, rendering(renderForTest), Signers{})
-	if err != nil || v.Run != nil || len(v.Findings) < 2 || !strings.Contains(v.Findings[len(v.Findings)-1].Message, "no run in") {
+	if err != nil || v.Run != nil || len(v.Findings) < 2 ||
+		!strings.Contains(v.Findings[len(v.Findings)-1].Message, "no run in") {
 		t.Errorf("got %+v, %v", v, err)
 	}
 }

@@ -10,8 +10,8 @@ type chained struct {
 	events []Event
 }
 
-// carriedTurns checks, in each journal of a chain of resumed runs, the agents' turns that go on there: first the events of
-// the turn that was cut, all of them but its end, as they are in the journal of an earlier run, then agent.resume.
+// carriedTurns checks, in each journal of a chain of resumed runs, the agents' turns that go on there: first the events
+// of the turn that was cut, all of them but its end, as they are in the journal of an earlier run, then agent.resume.
 func (c *check) carriedTurns(chain []chained, journals map[RunID][]Event) {
 	for _, j := range chain {
 		turns := map[notebooks.StepID]*cutTurn{}

@@ -62,7 +62,7 @@ func TestAProgramOutsideTheModule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", "run", ".", "task.md")
+	cmd := exec.Command("go", "run", "-ldflags=-s -w", ".", "task.md")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off",
 		"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "GOCACHE="+goEnv(t, "GOCACHE"),

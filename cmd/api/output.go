@@ -42,8 +42,8 @@ func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, 
 	return params.ExpandPath(output, bound, extra)
 }
 
-// Within returns an error if the values in an OUTPUT of the repository's settings lead out of the folder that they name:
-// who gives values does not choose where files are written.
+// Within returns an error if the values in an OUTPUT of the repository's settings lead out of the folder that they
+// name: who gives values does not choose where files are written.
 func Within(settings, output string) error {
 	if !filepath.IsLocal(settings) || settings == output {
 		return nil

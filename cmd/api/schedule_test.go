@@ -51,7 +51,8 @@ func schedule(t *testing.T, store string, command ...string) *maintenance.Schedu
 }
 
 // hostile are paths with what means something to cron, shells and systemd.
-var hostile = []string{"/a b", "/50%", "/it's", `/say "x"`, "/a$b$$HOME", `/back\slash\`, "/x;y&z|`id`#1", "/%h%%n", "/é✓", "/~*?["}
+var hostile = []string{"/a b", "/50%", "/it's", `/say "x"`, "/a$b$$HOME", `/back\slash\`, "/x;y&z|`id`#1", "/%h%%n",
+	"/é✓", "/~*?["}
 
 // Every other byte of the crontab stays, and each store has one line.
 func TestCrontab(t *testing.T) {
@@ -144,11 +145,13 @@ func TestCrontabQuoting(t *testing.T) {
 	program := filepath.Join(t.TempDir(), `o'd=%d "$x" \p`)
 	gittest.Must(t, os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\n' \"$MARKMILL_DIR\" \"$@\"\n"), 0o755))
 	for _, path := range hostile {
-		s := &maintenance.Schedule{Store: path, Command: []string{program, "--repo", path}, Env: []string{"MARKMILL_DIR=" + path}}
+		s := &maintenance.Schedule{Store: path, Command: []string{program, "--repo", path},
+			Env: []string{"MARKMILL_DIR=" + path}}
 		files, err := s.Files(maintenance.Crontab)
 		gittest.Must(t, err)
 		for _, cron := range []string{"vixie", "cronie", "busybox"} {
-			out, err := exec.Command("/bin/sh", "-c", cronCommand(strings.TrimSuffix(files[0].Text, "\n"), cron)).CombinedOutput()
+			out, err := exec.Command("/bin/sh", "-c", cronCommand(strings.TrimSuffix(files[0].Text, "\n"),
+				cron)).CombinedOutput()
 			if want := path + "\n--repo\n" + path + "\n"; err != nil || string(out) != want {
 				t.Errorf("%s, %q: %v %q", cron, files[0].Text, err, out)
 			}
@@ -241,7 +244,8 @@ func TestInteropSystemdUnits(t *testing.T) {
 		program := filepath.Join(t.TempDir(), strings.ReplaceAll(path, "/", ""), "markmill")
 		gittest.Must(t, os.MkdirAll(filepath.Dir(program), 0o755))
 		gittest.Must(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755))
-		s := &maintenance.Schedule{Store: path, Command: []string{program, "--repo", path}, Env: []string{"MARKMILL_DIR=" + path},
+		s := &maintenance.Schedule{Store: path, Command: []string{program, "--repo", path},
+			Env:    []string{"MARKMILL_DIR=" + path},
 			Config: t.TempDir()}
 		if said := verify(s); strings.Contains(said, s.Name()) {
 			t.Errorf("%q: %s", path, said)

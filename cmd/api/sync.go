@@ -32,8 +32,8 @@ type Synced struct {
 }
 
 // Sync brings the files of a notebook together that Jupytext has paired: the inputs are those of the side that changed
-// since the last time (where nobody noted that: of the newer one), the outputs are those of the Jupyter notebook. Where another file
-// of the pair is named as well, the inputs are those of the first, whatever the others hold.
+// since the last time (where nobody noted that: of the newer one), the outputs are those of the Jupyter notebook. Where
+// another file of the pair is named as well, the inputs are those of the first, whatever the others hold.
 func Sync(file string, other ...string) (*Synced, error) {
 	all, err := readPairs(file)
 	if err != nil {

@@ -239,7 +239,8 @@ func TestForks(t *testing.T) {
 		got := s.next().Result
 		if from := got.Run.Started.ResumedFrom; from == nil {
 			t.Error("it is no fork")
-		} else if journals, err := filepath.Glob(filepath.Join(got.Dir, "resumed", "*.jsonl")); len(journals) != 1 || err != nil {
+		} else if journals, err := filepath.Glob(filepath.Join(got.Dir, "resumed", "*.jsonl")); len(journals) != 1 ||
+			err != nil {
 			t.Errorf("a fork of %s, with %d journals", from.Run, len(journals))
 		}
 	}
@@ -314,7 +315,8 @@ func TestSaveDuringRun(t *testing.T) {
 		t.Error(err)
 	}
 	close(s.ended)
-	if left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "markmill", "work", "*")); len(left) > 0 || err != nil {
+	if left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "markmill", "work", "*")); len(left) > 0 ||
+		err != nil {
 		t.Errorf("%q is left, %v", left, err)
 	}
 }

@@ -194,7 +194,8 @@ func (a *app) bisectTelling(search *bisect.Options) error {
 		case t.Run == "":
 			how = "no run"
 		}
-		a.tell("%s %s %s · %s · %s %s · %d left\n", mark, short(t.ID), t.Verdict, plain.Cut(plain.OneLine(t.Value), 100), how, t.Run, left-1)
+		a.tell("%s %s %s · %s · %s %s · %d left\n", mark, short(t.ID), t.Verdict, plain.Cut(plain.OneLine(t.Value), 100),
+			how, t.Run, left-1)
 	}
 	return nil
 }

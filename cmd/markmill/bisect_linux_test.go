@@ -31,7 +31,8 @@ func TestBisectInterrupted(t *testing.T) {
 	if err := os.WriteFile(held, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	notebook := "---\nsandbox: off\n---\n```sh {#wait .test}\nn=$(cat n)\nif [ $n = 3 ] && [ -e " + held + " ]; then touch " +
+	notebook := "---\nsandbox: off\n---\n```sh {#wait .test}\nn=$(cat n)\nif [ $n = 3 ] && [ -e " + held +
+		" ]; then touch " +
 		begun + "; sleep 61.5; fi\ntest $n -lt 4\n```\n"
 	history := "git init -q; printf '%s' \"$1\" >n.md; for n in 1 2 3 4 5; do echo $n >n; git add .; git commit -qm $n; done"
 	if out, err := command("sh", "-c", history, "sh", notebook).CombinedOutput(); err != nil {

@@ -21,8 +21,8 @@ const (
 // errHangs is that a program did not end in time.
 var errHangs = errors.New("it hangs")
 
-// bounded runs a program to its end, or kills it when the time is over. prepare sets where it runs and what it reads and
-// writes.
+// bounded runs a program to its end, or kills it when the time is over. prepare sets where it runs and what it reads
+// and writes.
 func bounded(ctx context.Context, limit time.Duration, prepare func(*exec.Cmd), name string, args ...string) (
 	*exec.Cmd, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -97,8 +97,8 @@ func (r *trial) recordsFailure() {
 	r.Errorf("the record does not say %s: %v", runs.CodeArtifactWriteFailure, run.Blockers())
 }
 
-// TestFullDisk runs on a disk that has only so much room, more or less of it with MARKMILL_ALL set, and on one that a step
-// fills.
+// TestFullDisk runs on a disk that has only so much room, more or less of it with MARKMILL_ALL set, and on one that a
+// step fills.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	b := newCrashBed(t)

@@ -92,7 +92,8 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	doc := checkup{version(), report, checkedFolders{Repository: api.RootOf(src), Records: store.Dir, Cache: a.cache()}, kept}
+	doc := checkup{version(), report, checkedFolders{Repository: api.RootOf(src), Records: store.Dir, Cache: a.cache()},
+		kept}
 	if asJSON {
 		err = a.printJSON("doctor", doc)
 	} else {

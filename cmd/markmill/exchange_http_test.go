@@ -29,7 +29,8 @@ func TestExchangeHTTP(t *testing.T) {
 		t.Helper()
 		c := exec.Command(name, args...)
 		c.Dir = filepath.Join(top, dir)
-		c.Env = append(os.Environ(), "HOME="+top, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost",
+		c.Env = append(os.Environ(), "HOME="+top, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A",
+			"GIT_AUTHOR_EMAIL=a@localhost",
 			"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost")
 		out, err := c.CombinedOutput()
 		if err != nil {
@@ -38,7 +39,8 @@ func TestExchangeHTTP(t *testing.T) {
 		return string(out)
 	}
 	in("", git, "init", "-q", "-b", "main", "a")
-	if err := os.WriteFile(filepath.Join(top, "a", "n.md"), []byte("```sh {#one}\necho 1 > made\n```\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(top, "a", "n.md"), []byte("```sh {#one}\necho 1 > made\n```\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	in("a", git, "add", ".")

@@ -56,7 +56,8 @@ func newSSHBed(t *testing.T) *sshBed {
 	}
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	free.Close()
-	b.write("home/.ssh/known_hosts", fmt.Sprintf("[127.0.0.1]:%s %s\n", port, strings.Join(strings.Fields(b.read("host.pub"))[:2], " ")))
+	b.write("home/.ssh/known_hosts", fmt.Sprintf("[127.0.0.1]:%s %s\n", port,
+		strings.Join(strings.Fields(b.read("host.pub"))[:2], " ")))
 	b.write("authorized", b.read("home/.ssh/id_ed25519.pub"))
 	b.write("sshd_config", fmt.Sprintf("Port %s\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"+
 		"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n", port, b.top, b.top))

@@ -118,7 +118,8 @@ func TestNotSeenByCaches(t *testing.T) {
 		"[ built -nt $MARKMILL_WORKTREE/a ] || cp $MARKMILL_WORKTREE/a built\n" +
 		"now=$(($(stat -c %Y $MARKMILL_WORKTREE/b) / 1000000000)),$(stat -c %s $MARKMILL_WORKTREE/b)\n" +
 		"if [ \"$now\" = \"$(cat checked)\" ]; then touch hit; else cat $MARKMILL_WORKTREE/b; fi\necho \"$now\" >checked\n"
-	p := newProofs(t, map[string]string{"a": "1\n", "b": "1\n", "n.md": "```bash {#s}\ncd " + cache + "\n" + code + "```\n",
+	p := newProofs(t, map[string]string{"a": "1\n", "b": "1\n",
+		"n.md":          "```bash {#s}\ncd " + cache + "\n" + code + "```\n",
 		"markmill.yaml": fmt.Sprintf("sandbox:\n  write: [%q]\n", cache)})
 	p.run("run", "n.md", "out/n.md")
 	if p.edit([2]string{"a", "2\n"}); p.status() != "current" {
@@ -264,7 +265,8 @@ func TestReuseOfOtherValues(t *testing.T) {
 		{"", "the parameter n was given to the run before"},
 		{"-p n=4", "carried over: one"},
 	} {
-		if out := p.run(append([]string{"run", "n.md", "--reuse"}, strings.Fields(run[0])...)...); !strings.Contains(out, run[1]) {
+		if out := p.run(append([]string{"run", "n.md", "--reuse"}, strings.Fields(run[0])...)...); !strings.Contains(out,
+			run[1]) {
 			t.Errorf("--reuse %s: not %q:\n%s", run[0], run[1], out)
 		}
 	}

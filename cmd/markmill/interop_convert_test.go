@@ -46,7 +46,8 @@ type peerFile struct {
 // convertForms are the forms of text, the ending of a file of each and what Jupytext calls it. Jupytext reads Quarto
 // with Quarto's own program.
 var convertForms = []struct{ form, ending, jupytext string }{
-	{"jupytext", ".md", "md"}, {"myst", ".md", "md:myst"}, {"rmd", ".Rmd", "Rmd"}, {"percent", ".py", "py:percent"}, {"light", ".py", "py:light"},
+	{"jupytext", ".md", "md"}, {"myst", ".md", "md:myst"}, {"rmd", ".Rmd", "Rmd"}, {"percent", ".py",
+		"py:percent"}, {"light", ".py", "py:light"},
 }
 
 // convert takes every notebook of the corpus to every form that Jupytext reads, and every text to Jupyter: Jupytext's

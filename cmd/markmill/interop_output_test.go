@@ -145,7 +145,8 @@ assert took.duration >= cell.duration >= 0.3 and took.start_time < took.end_time
 
 // With --timings a Jupyter notebook has nbclient's times, which strip takes out; without, it has none.
 func (p peers) timings(t *testing.T, dir string) {
-	source, out, again := filepath.Join(dir, "slow.md"), filepath.Join(dir, "slow.ipynb"), filepath.Join(dir, "twice.ipynb")
+	source, out, again := filepath.Join(dir, "slow.md"), filepath.Join(dir, "slow.ipynb"), filepath.Join(dir,
+		"twice.ipynb")
 	write(t, source, "```python {#slow}\nimport time; time.sleep(0.3)\n```\n")
 	command(t, dir, p.markmill, "convert", source, out)
 	bare := command(t, dir, p.markmill, "strip", "--stdout", out)

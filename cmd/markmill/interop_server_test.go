@@ -84,7 +84,8 @@ func (p peers) server(t *testing.T) {
 			}
 		}
 	}
-	wants(run(serverToken, "run", "n.md", "out.ipynb"), "✓ set", "✓ show", "raise · exit 1, as expected", "✓ scrap", "✓ other",
+	wants(run(serverToken, "run", "n.md", "out.ipynb"), "✓ set", "✓ show", "raise · exit 1, as expected", "✓ scrap",
+		"✓ other",
 		"slow · timed out after 1s")
 	out, err := os.ReadFile(filepath.Join(dir, "out.ipynb"))
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // papermillRuns runs papermill's command once for each job, in a process of its own, and prints the exit codes.
 // Papermill is loaded once for all: that takes it as long as a kernel takes to start. SIGALRM ends one that hangs.
 //
-// What nbclient sends for a widget Output goes past the event loop, which now and then does not hear of the reply to the
-// cell then, and waits for good (jupyter/nbclient#312): it has to look again.
+// What nbclient sends for a widget Output goes past the event loop, which now and then does not hear of the reply to
+// the cell then, and waits for good (jupyter/nbclient#312): it has to look again.
 const papermillRuns = `
 import json, os, signal, sys, traceback
 from nbclient.output_widget import OutputWidget
@@ -176,8 +176,8 @@ type papermillJob struct {
 // port.
 var notStarted = regexp.MustCompile(`Kernel died before replying|Kernel didn't respond in|Address already in use`)
 
-// papermill runs the jobs, a few at once, and sets their exit codes. Those whose kernel did not start run again, and once
-// those that hung.
+// papermill runs the jobs, a few at once, and sets their exit codes. Those whose kernel did not start run again, and
+// once those that hung.
 func (p peers) papermill(t *testing.T, env []string, jobs []*papermillJob) {
 	t.Helper()
 	for try := 0; len(jobs) > 0 && try < 4; try++ {
@@ -218,7 +218,8 @@ func (p peers) papermillOnce(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// jobsAtOnce is how many notebooks a test runs at once, beside other tests: most of their time is the start of a kernel.
+// jobsAtOnce is how many notebooks a test runs at once, beside other tests: most of their time is the start of a
+// kernel.
 const jobsAtOnce = 2
 
 // atOnce calls do for 0 to n-1, a few at once.

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestPoolKills kills runs that take a worktree from the pool, write into it and give it back: every second one at a random
-// moment, the others while the worktree goes back, which is when OUTPUT is in place. The worktree of a killed run is never
-// taken for clean: what the next run finds is always the same.
+// TestPoolKills kills runs that take a worktree from the pool, write into it and give it back: every second one at a
+// random moment, the others while the worktree goes back, which is when OUTPUT is in place. The worktree of a killed
+// run is never taken for clean: what the next run finds is always the same.
 func TestPoolKills(t *testing.T) {
 	t.Parallel()
 	program := builtProgram(t)

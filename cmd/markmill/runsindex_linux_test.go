@@ -31,7 +31,8 @@ func newIndexBed(t *testing.T) *indexBed {
 	t.Helper()
 	b := indexBedAt(t, t.TempDir())
 	b.must(os.Mkdir(filepath.Join(b.dir, "home"), 0o755))
-	b.must(os.WriteFile(filepath.Join(b.dir, "n.md"), []byte("---\nparams:\n  n: 0\n---\n```sh {#a}\ntest $n -lt 5\n```\n"), 0o644))
+	b.must(os.WriteFile(filepath.Join(b.dir, "n.md"),
+		[]byte("---\nparams:\n  n: 0\n---\n```sh {#a}\ntest $n -lt 5\n```\n"), 0o644))
 	b.run(1, exitPass)
 	b.listed(1)
 	if _, err := os.Stat(b.store.IndexFile()); err != nil {
@@ -52,7 +53,8 @@ func (b *indexBed) markmill(args ...string) (stdout, stderr string, code int) {
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(b.Context(), builtProgram(b.T), args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dir, &out, &errs
-	cmd.Env = append(os.Environ(), "MARKMILL_DIR="+b.store.Dir, "HOME="+filepath.Join(b.dir, "home"), "XDG_CACHE_HOME="+filepath.Join(b.dir, "cache"))
+	cmd.Env = append(os.Environ(), "MARKMILL_DIR="+b.store.Dir, "HOME="+filepath.Join(b.dir, "home"),
+		"XDG_CACHE_HOME="+filepath.Join(b.dir, "cache"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: b.user}
 	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		b.Fatal(err)

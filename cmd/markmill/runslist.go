@@ -174,8 +174,8 @@ func (a *app) listRuns(c *cobra.Command, opt listOptions) error {
 	return terminal.List(a.stdout, entries, append(params, scraps...), values, a.colour(a.stdout))
 }
 
-// baseOf returns the id of a commit, or the beginning of one, that --base names; "" is none. The repository need not have
-// the commit any more.
+// baseOf returns the id of a commit, or the beginning of one, that --base names; "" is none. The repository need not
+// have the commit any more.
 func (a *app) baseOf(word string) (string, error) {
 	_, src, err := a.indexed()
 	if word == "" || err != nil {

@@ -125,7 +125,8 @@ func TestTraceExport(t *testing.T) {
 	}
 	took := func() [][]byte { mu.Lock(); defer mu.Unlock(); b := bodies; bodies = nil; return b }
 
-	if _, said, code := markmill(server.URL, "run", "n.md", "-p", "n=1"); code != exitFail || strings.Contains(said, "trace") {
+	if _, said, code := markmill(server.URL, "run", "n.md", "-p", "n=1"); code != exitFail ||
+		strings.Contains(said, "trace") {
 		t.Fatalf("exit %d: %s", code, said)
 	}
 	sent := took()
@@ -173,7 +174,8 @@ func TestTraceExport(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", c.address, code, said)
 		}
 	}
-	if _, said, code := markmill("http://127.0.0.1:1", "runs", "trace", "--export"); code != exitFail || !strings.Contains(said, "refused") {
+	if _, said, code := markmill("http://127.0.0.1:1", "runs", "trace", "--export"); code != exitFail ||
+		!strings.Contains(said, "refused") {
 		t.Errorf("exit %d: %s", code, said)
 	}
 }

@@ -67,7 +67,8 @@ func TestWatch(t *testing.T) {
 			t.Errorf("the first run: %s", got)
 		}
 		save("10\n")
-		if got := until("passed"); !strings.HasPrefix(got, "running: size saved\n") || !strings.Contains(got, "carried over: prepare") {
+		if got := until("passed"); !strings.HasPrefix(got, "running: size saved\n") ||
+			!strings.Contains(got, "carried over: prepare") {
 			t.Errorf("after a save: %s", got)
 		}
 		if out, err := os.ReadFile(filepath.Join(dir, "task.out.md")); err != nil || !strings.Contains(string(out), "ready") {
@@ -87,7 +88,8 @@ func TestWatch(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGINT) {
 			t.Errorf("it exits with %d: %v", code, err)
 		}
-		if got := strings.TrimSpace(string(command(t, dir, "git", "status", "--porcelain"))); got != "M size\n?? task.out.md" {
+		if got := strings.TrimSpace(string(command(t, dir, "git", "status",
+			"--porcelain"))); got != "M size\n?? task.out.md" {
 			t.Errorf("the checkout: %q", got)
 		}
 		if left, err := filepath.Glob(filepath.Join(dir, "home", "markmill", "work", "*")); err != nil || len(left) > 0 {

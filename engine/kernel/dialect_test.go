@@ -35,7 +35,8 @@ var thorough = os.Getenv("MARKMILL_ALL") != ""
 // ("…" with \x escapes) or single ('…' with \' and \\).
 //
 // Others: raised is the name of the exception of raise, if the kernel reports it with its line; last is what is seen
-// of die's output; interrupt is "no" if an interrupt ends the interpreter, or is no failure with 130; late is "no" if output of processes that a step left is not read as it comes.
+// of die's output; interrupt is "no" if an interrupt ends the interpreter, or is no failure with 130; late is "no" if
+// output of processes that a step left is not read as it comes.
 type dialect struct {
 	kernel   Kernel
 	sections map[string]string

@@ -78,7 +78,8 @@ func TestPythonExits(t *testing.T) {
 // input has nobody to ask: it raises what it raises under Jupyter, unless the step itself gives the text.
 func TestPythonInput(t *testing.T) {
 	h := startPython(t)
-	if got := h.run("input('name? ')"); got.Exit != 1 || !strings.Contains(got.stderr, "\nStdinNotImplementedError: input") {
+	if got := h.run("input('name? ')"); got.Exit != 1 ||
+		!strings.Contains(got.stderr, "\nStdinNotImplementedError: input") {
 		t.Errorf("%+v", got)
 	}
 	h.ok("import io, sys\nsys.stdin = io.StringIO('a\\n')\nprint(input())", "a\n")

@@ -95,7 +95,10 @@ func TestOrphansAreReaped(t *testing.T) {
 	// Processes that end late are reaped when a later step ends.
 	for begin := time.Now(); ; {
 		h.run("")
-		zombies := slices.DeleteFunc(children(), func(pid string) bool { return running(pid) || slices.Contains(others, pid) })
+		zombies := slices.DeleteFunc(children(), func(pid string) bool {
+			return running(pid) ||
+				slices.Contains(others, pid)
+		})
 		if len(zombies) == 0 {
 			return
 		}

@@ -37,8 +37,8 @@ func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// Look is Dirty for a run that is about to begin: the next Fingerprint takes over what it saw of the checkout. It asks the
-// Git program only if that and the index do not prove that there is no change.
+// Look is Dirty for a run that is about to begin: the next Fingerprint takes over what it saw of the checkout. It asks
+// the Git program only if that and the index do not prove that there is no change.
 func (s *Source) Look(ctx context.Context) ([]string, error) {
 	if s.clean(ctx) {
 		return nil, nil

@@ -32,8 +32,8 @@ var printSeed = maphash.MakeSeed()
 // freshLook is the age up to which a fingerprint takes over what Look saw.
 const freshLook = 5 * time.Second
 
-// Fingerprint reads the state of the checkout and of its Git directory, at the cost of one walk, or takes over what Look
-// has just seen. Paths that exclude takes may be left out, and `.markmill/` and refs/markmill are.
+// Fingerprint reads the state of the checkout and of its Git directory, at the cost of one walk, or takes over what
+// Look has just seen. Paths that exclude takes may be left out, and `.markmill/` and refs/markmill are.
 func (s *Source) Fingerprint(ctx context.Context, exclude func(path string) bool) (Fingerprint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,8 +43,8 @@ func (t *Tree) poolFrom() int {
 	return t.opt.Pool.From()
 }
 
-// clear removes from a folder of the pool what the base does not have there. listed says that the names in it were those
-// that the pool knows.
+// clear removes from a folder of the pool what the base does not have there. listed says that the names in it were
+// those that the pool knows.
 func (c *checkout) clear(n, had *snapshot.Node, f *disk.Folder) (listed bool, err error) {
 	st, err := f.Stat()
 	if err != nil {

@@ -288,8 +288,9 @@ func TestReadsOnMounts(t *testing.T) {
 					return err
 				}
 			}
-			return unix.Mount("overlay", at, "overlay", 0, fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work",
-				work))
+			return unix.Mount("overlay", at, "overlay", 0,
+				fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work",
+					work))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -49,8 +49,8 @@ func RawOf(v any) Raw {
 	return raw
 }
 
-// Same reports whether two values have the same canonical JSON: white space and the order of names do not count. A value
-// without JSON is the same as nothing.
+// Same reports whether two values have the same canonical JSON: white space and the order of names do not count. A
+// value without JSON is the same as nothing.
 func Same[V any](a, b V) bool {
 	one, err := Marshal(a)
 	if err != nil {

@@ -49,8 +49,11 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"mode": func(f *notebooks.Front, n *yaml.Node) error {
 		return oneOf(n, &f.Mode, "worktree", "in-place", "none")
 	},
-	"risk":                 func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Risk) },
-	"approval":             func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Approval, "required", "none") },
+	"risk": func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Risk) },
+	"approval": func(f *notebooks.Front,
+		n *yaml.Node) error {
+		return oneOf(n, &f.Approval, "required", "none")
+	},
 	"normalize":            normalizeRules,
 	"allow_errors":         func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.AllowErrors) },
 	"interrupt_on_timeout": func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.InterruptOnTimeout) },

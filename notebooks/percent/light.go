@@ -30,8 +30,8 @@ func (l Language) lightStart(text string) (options string, ok bool) {
 	return l.withoutSuffix(rest), ok
 }
 
-// lightByHand reports whether a script without a header of Jupytext's has the marks of a light one: "# +" alone, or with
-// options, and not a sentence.
+// lightByHand reports whether a script without a header of Jupytext's has the marks of a light one: "# +" alone, or
+// with options, and not a sentence.
 func (r *parser) lightByHand() bool {
 	q := r.Language.Strings()
 	for _, l := range r.lines {

@@ -225,7 +225,8 @@ func marimoText(content []string, options string) (inner []string, skip int, ok 
 	all, formatted := cutF(all)
 	inner, skip, ok = quotedText(strings.Split(all, "\n"))
 	text := strings.Join(inner, "\n")
-	if !ok || marimoCallEnd.MatchString(text) || strings.Contains(text, all[max(len(all)-3, 0):]) || formatted && strings.ContainsAny(text, "{}") {
+	if !ok || marimoCallEnd.MatchString(text) || strings.Contains(text, all[max(len(all)-3, 0):]) || formatted &&
+		strings.ContainsAny(text, "{}") {
 		return nil, 0, false
 	}
 	indent := ""

@@ -96,7 +96,8 @@ func applied(m *notebooks.Manifest, tree Tree) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if c.NewBlob == "" && c.Status != "deleted" || blob != c.NewBlob || blob != "" && mode != c.NewMode && c.NewMode != "" {
+		if c.NewBlob == "" && c.Status != "deleted" || blob != c.NewBlob || blob != "" && mode != c.NewMode &&
+			c.NewMode != "" {
 			return false, nil
 		}
 		if c.OldPath != "" {

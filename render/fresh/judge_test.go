@@ -40,16 +40,19 @@ func (t tree) Declared(in notebooks.DeclaredInput) (notebooks.DeclaredInput, boo
 }
 
 func TestJudge(t *testing.T) {
-	now := tree{blobs: map[string]string{"a": "1", "b": "2"}, folders: map[string][2]string{"lib": {"t1", "n1"}, ".": {"t", "n"}}}
+	now := tree{blobs: map[string]string{"a": "1", "b": "2"},
+		folders: map[string][2]string{"lib": {"t1", "n1"}, ".": {"t", "n"}}}
 	for name, c := range map[string]struct {
 		in   notebooks.Inputs
 		want string
 	}{
 		"current": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "1"}, {Path: "lib", Tree: "t1"}}}, ""},
-		"changed": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "9", Step: "test"}}}, "a changed, read by test"},
+		"changed": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "9", Step: "test"}}},
+			"a changed, read by test"},
 		"removed": {notebooks.Inputs{Read: []notebooks.Input{{Path: "c", Blob: "9"}}}, "c was removed"},
-		"mode":    {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "1", Mode: "100755"}}}, "a has mode 100644, and had 100755"},
-		"names":   {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Names: "n2"}}}, "lib has other files or folders"},
+		"mode": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "1", Mode: "100755"}}},
+			"a has mode 100644, and had 100755"},
+		"names": {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Names: "n2"}}}, "lib has other files or folders"},
 		"names above": {notebooks.Inputs{Read: []notebooks.Input{{Path: ".", Names: "n2"}}},
 			"the top folder has other files or folders"},
 		"tree":     {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Tree: "t2"}}}, "lib changed, or something in it"},
@@ -91,7 +94,8 @@ func TestJudgeApplied(t *testing.T) {
 		t.Error(r, err, asked)
 	}
 	after.blobs["b"] = "another"
-	if r, err := fresh.Judge(&m, after); err != nil || r.Applied || r.Words(3) != "a changed, read by fix, b is there, and the run began without it" {
+	if r, err := fresh.Judge(&m, after); err != nil || r.Applied ||
+		r.Words(3) != "a changed, read by fix, b is there, and the run began without it" {
 		t.Error(r, err)
 	}
 	if r, err := fresh.Judge(&m, before); err != nil || !r.Current() || r.Applied {

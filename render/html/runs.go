@@ -112,7 +112,8 @@ func comparedRow(w *writer, t *sheet.Compared, row int) {
 			case !run.Started.IsZero():
 				name, when = runs.RunID(run.Run).Short(), run.Started.UTC().Format("2006-01-02 15:04:05Z")
 			}
-			w.put(`<th scope="row" title="%s"><span class="name">%s</span>`, cleanLine(run.Name), cleanLine(cmp.Or(name, run.Name)))
+			w.put(`<th scope="row" title="%s"><span class="name">%s</span>`, cleanLine(run.Name),
+				cleanLine(cmp.Or(name, run.Name)))
 			if when != "" {
 				w.put(`<span class="dim">%s</span>`, when)
 			}

@@ -15,8 +15,8 @@ import (
 // HTML of a notebook is never passed through. It is parsed as a browser would, and the tree is written again with
 // the elements and attributes listed below only. The result is well-formed, and cannot close what it did not open.
 //
-// A policy of microcosm-cc/bluemonday would not do: its result would have to be parsed again, to embed pictures, to give
-// ids their prefix, and to keep only links that lead somewhere on the page.
+// A policy of microcosm-cc/bluemonday would not do: its result would have to be parsed again, to embed pictures, to
+// give ids their prefix, and to keep only links that lead somewhere on the page.
 
 // allowed are the elements that are written, voids those of them without content, and dropped those that are removed
 // with their content. Other elements lose only their tags.

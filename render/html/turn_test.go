@@ -20,7 +20,8 @@ func TestTurn(t *testing.T) {
 		"  > not said\n  [exit 0]\n[exit 2]\n(edited a.py)\n< and b.py\n(used 1 tokens in, 2 out)\n> It is <b>done</b>.\n```\n\n" +
 		"</details>\n"
 	page, err := Notebook("x.md", region.Splice(nb.Source, []region.Region{{ID: "fix", At: nb.Steps[0].Fence.End,
-		Body: []byte(body)}}, notebooks.Manifest{Status: "pass", Steps: []notebooks.ManifestStep{{ID: "fix", Status: "pass"}}}),
+		Body: []byte(body)}}, notebooks.Manifest{Status: "pass", Steps: []notebooks.ManifestStep{{ID: "fix",
+		Status: "pass"}}}),
 		nil)
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,8 @@ func Of(rec runs.StepRecord) notebooks.ManifestStep {
 		s.Attempts = f.Attempts
 	}
 	if t := f.Tests; t != nil && !volatile {
-		s.Tests = &notebooks.ManifestTests{Runner: t.Runner, From: t.From, Passed: t.Passed, Failed: t.Failed, Skipped: t.Skipped}
+		s.Tests = &notebooks.ManifestTests{Runner: t.Runner, From: t.From, Passed: t.Passed, Failed: t.Failed,
+			Skipped: t.Skipped}
 	}
 	// Only the first process of each tree counts: how many workers a server has at one moment varies from run to run.
 	for _, p := range f.LeftRunning {

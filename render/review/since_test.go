@@ -154,7 +154,8 @@ func TestSurvey(t *testing.T) {
 		"f.md": src + "f", "f.out.md": strings.Replace(ran(src+"f", "pass", "1"), "\n1\n", "\n2\n", 1),
 		"g.md": src + "g", "h.md": src + "h",
 		"i.md": ran(src+"i", "pass", "1"), "j.md": src + "\nmore prose\n", "j.out.md": ran(src, "pass", "1"),
-		"README.md": "# No notebook\n", "k.ipynb": fmt.Sprintf(jupyter, `{"output_type": "stream", "name": "stdout", "text": "1"}`),
+		"README.md": "# No notebook\n", "k.ipynb": fmt.Sprintf(jupyter,
+			`{"output_type": "stream", "name": "stdout", "text": "1"}`),
 		"l.ipynb": fmt.Sprintf(jupyter, ""),
 	}
 	base := files{"h.md": src + "h", "h.out.md": ran(src+"h", "pass", "1")}

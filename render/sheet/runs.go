@@ -150,13 +150,16 @@ const (
 )
 
 // words of names of scraps whose direction is usual. Those of lower go first: accuracy_loss is a loss.
-var lowerWords, higherWords = []string{"loss", "error", "errors", "err", "mse", "rmse", "mae", "mape", "perplexity", "time",
+var lowerWords, higherWords = []string{"loss", "error", "errors", "err", "mse", "rmse", "mae", "mape", "perplexity",
+	"time",
 	"seconds", "secs", "ms", "duration", "latency", "cost", "memory", "failures", "failed"},
-	[]string{"accuracy", "acc", "score", "f1", "auc", "r2", "precision", "recall", "throughput", "coverage", "passed", "speedup"}
+	[]string{"accuracy", "acc", "score", "f1", "auc", "r2", "precision", "recall", "throughput", "coverage", "passed",
+		"speedup"}
 
 // BetterOf guesses from the name of a scrap which of its values are better.
 func BetterOf(name string) Better {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	words := strings.FieldsFunc(strings.ToLower(name),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	isOne := func(of []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(of, w) })
 	}

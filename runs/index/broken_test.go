@@ -63,7 +63,8 @@ func TestBrokenIndexes(t *testing.T) {
 			}
 		}, "made again"},
 		"a folder": {func(t *testing.T, store runs.Store) {
-			if err := errors.Join(os.Remove(store.IndexFile()), os.MkdirAll(filepath.Join(store.IndexFile(), "x"), 0o755)); err != nil {
+			if err := errors.Join(os.Remove(store.IndexFile()),
+				os.MkdirAll(filepath.Join(store.IndexFile(), "x"), 0o755)); err != nil {
 				t.Fatal(err)
 			}
 		}, "not used"},
@@ -130,7 +131,8 @@ func TestLockedIndex(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	if _, err := index.Rebuild(ctx, store, index.Options{Wait: time.Millisecond}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := index.Rebuild(ctx, store, index.Options{Wait: time.Millisecond}); err == nil ||
+		!strings.Contains(err.Error(), "another process") {
 		t.Errorf("Rebuild: %v", err)
 	}
 	if said := strings.Join(same(t, store), ""); !strings.Contains(said, "another process is writing it") {

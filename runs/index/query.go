@@ -51,7 +51,8 @@ func (x *Index) Query(ctx context.Context, query string) (*Table, error) {
 		return nil, x.explain(query, err)
 	}
 	if stmt.ColumnCount() == 0 { // nothing but spaces and comments
-		return nil, errors.Join(stmt.Finalize(), queryError("there is no query", "write a SELECT: markmill runs query 'SELECT * FROM runs LIMIT 5'"))
+		return nil, errors.Join(stmt.Finalize(), queryError("there is no query",
+			"write a SELECT: markmill runs query 'SELECT * FROM runs LIMIT 5'"))
 	}
 	table, err := collect(stmt, query[len(query)-trailing:])
 	if finalErr := stmt.Finalize(); err == nil {
@@ -68,10 +69,12 @@ func (x *Index) Query(ctx context.Context, query string) (*Table, error) {
 
 func collect(stmt *sqlite.Stmt, trailing string) (*Table, error) {
 	if strings.Trim(trailing, "; \t\r\n") != "" {
-		return nil, queryError("there is text after the first statement: "+strings.TrimSpace(trailing), "ask one question at a time")
+		return nil, queryError("there is text after the first statement: "+strings.TrimSpace(trailing),
+			"ask one question at a time")
 	}
 	if n := stmt.BindParamCount(); n > 0 {
-		return nil, queryError("the query has a parameter, "+cmp.Or(stmt.BindParamName(1), "?")+", where a value must stand", "write the value")
+		return nil, queryError("the query has a parameter, "+cmp.Or(stmt.BindParamName(1), "?")+", where a value must stand",
+			"write the value")
 	}
 	t := &Table{}
 	for i := range stmt.ColumnCount() {

@@ -105,7 +105,8 @@ func (m *maker) steps() runs.StepStatus {
 		if id == "train" && m.random.IntN(8) > 0 {
 			loss := codec.Raw(fmt.Sprintf("%.3f", m.random.Float64()))
 			m.add(runs.ScrapRecorded, id, runs.ScrapData{Name: "loss", Type: runs.ScrapJSON, Value: loss})
-			m.add(runs.ScrapRecorded, id, runs.ScrapData{Name: "model", Type: runs.ScrapText, Value: m.one(`"linear"`, `"tree"`)})
+			m.add(runs.ScrapRecorded, id, runs.ScrapData{Name: "model", Type: runs.ScrapText,
+				Value: m.one(`"linear"`, `"tree"`)})
 		}
 		if id == "prepare" && m.more != nil {
 			m.add(runs.ScrapRecorded, id, *m.more)

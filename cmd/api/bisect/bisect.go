@@ -225,7 +225,8 @@ func (f *finder) readKept(ctx context.Context) error {
 	}
 	for _, row := range table.Rows {
 		var id, commit, source string
-		if errors.Join(codec.Unmarshal(row[0], &id), codec.Unmarshal(row[1], &commit), codec.Unmarshal(row[2], &source)) == nil {
+		if errors.Join(codec.Unmarshal(row[0], &id), codec.Unmarshal(row[1], &commit),
+			codec.Unmarshal(row[2], &source)) == nil {
 			k := key{worktree.OID(commit), runs.Digest(source)}
 			f.kept[k] = append(f.kept[k], runs.RunID(id))
 		}

@@ -124,8 +124,9 @@ func judges(base *worktree.Files, file string, now time.Time) (runs.Signers, err
 	return signers, err
 }
 
-// RecordProver returns a function that says how far the record in a folder can be trusted, by the keys that the settings
-// of a base name; base may be nil where keys are not files of the repository. What it says is claimed does not verify.
+// RecordProver returns a function that says how far the record in a folder can be trusted, by the keys that the
+// settings of a base name; base may be nil where keys are not files of the repository. What it says is claimed does not
+// verify.
 func RecordProver(base *worktree.Files, settings engine.Config, store runs.Store, now time.Time) (
 	func(dir string) review.Proof, runs.Signers, error) {
 	signers, err := judges(base, signersOf(settings), now)

@@ -92,7 +92,8 @@ func (r *reviewing) records(known map[string][]stored) error {
 		}
 		count[e.Notebook]++
 		run, source, err := runs.At(e.Dir).Load()
-		if err != nil || run.Started.SourcePath == "" || run.Started.Options == nil || run.Started.Repository != r.origin.Root() {
+		if err != nil || run.Started.SourcePath == "" || run.Started.Options == nil ||
+			run.Started.Repository != r.origin.Root() {
 			continue // damaged, or of a notebook that is in no tree
 		}
 		nb, err := r.eng.Parse(engine.Request{Path: run.Started.Notebook, Source: source})

@@ -217,8 +217,8 @@ func Check(store runs.Store, v *runs.Verification) error {
 	return nil
 }
 
-// Agreeing returns the first of some repetitions of a run that proves it: its record holds, is of the run as it is here,
-// and came to the same by no other rules than normalize, which a repetition could have widened. "" if none does.
+// Agreeing returns the first of some repetitions of a run that proves it: its record holds, is of the run as it is
+// here, and came to the same by no other rules than normalize, which a repetition could have widened. "" if none does.
 func Agreeing(store runs.Store, of *runs.Verification, repetitions []*runs.Record, normalize []notebooks.Normalize,
 	signers runs.Signers) (runs.RunID, error) {
 	sums, err := runs.At(of.Dir).Sums()

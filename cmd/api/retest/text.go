@@ -58,7 +58,8 @@ func (n *Notebook) write(b *strings.Builder, color bool) {
 		}
 	}
 	if len(n.dirty) > 0 && (n.Status == Different || n.Status == Failed) {
-		fmt.Fprintf(b, "uncommitted, and so not in the run: %s; --dirty include adds it\n", plain.Escape(plain.Some(n.dirty, 3)))
+		fmt.Fprintf(b, "uncommitted, and so not in the run: %s; --dirty include adds it\n",
+			plain.Escape(plain.Some(n.dirty, 3)))
 	}
 	if n.Run != "" && n.Status != Same && n.Status != Updated {
 		fmt.Fprintf(b, "the run: %s\n", plain.Escape(files.Short(n.Run)))

@@ -248,7 +248,8 @@ func (r *runner) ended(row *row, ended *runs.SweepRunEndedData) {
 	}
 }
 
-// one makes the run of a row, and records it. It returns nil where the run has to be looked at again by a resumed sweep.
+// one makes the run of a row, and records it. It returns nil where the run has to be looked at again by a resumed
+// sweep.
 func (r *runner) one(ctx context.Context, eng *planner, row *row) (*runs.SweepRunEndedData, error) {
 	begin := eng.Now()
 	ended, req, err := r.goOn(eng.Engine, row)

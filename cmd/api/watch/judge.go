@@ -63,8 +63,8 @@ func newJudged(ctx context.Context, src *worktree.Source, result *engine.Result,
 	return j, err
 }
 
-// came reports whether a path that was saved was not there when the run failed, which may have looked for it: that is not
-// seen.
+// came reports whether a path that was saved was not there when the run failed, which may have looked for it: that is
+// not seen.
 func (j *judged) came(l *loop, name string) bool {
 	if j.gone == nil || path.IsAbs(name) || strings.HasPrefix(name, gitPrefix) || !l.saves.visible.Has(name, false) {
 		return false

@@ -103,7 +103,8 @@ func (k ServerKernel) End(ctx context.Context) error {
 // Connect connects to the kernel, as the function of that name does to one here.
 func (k ServerKernel) Connect(ctx context.Context) (*Client, error) {
 	c := newClient("")
-	conn, answer, err := websocket.Dial(ctx, strings.TrimRight(k.server.URL, "/")+k.path()+"/channels?session_id="+c.session,
+	conn, answer, err := websocket.Dial(ctx, strings.TrimRight(k.server.URL,
+		"/")+k.path()+"/channels?session_id="+c.session,
 		&websocket.DialOptions{HTTPHeader: k.server.header()})
 	if err != nil {
 		if answer != nil {

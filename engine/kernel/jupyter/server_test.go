@@ -16,7 +16,8 @@ func TestMessagesWithBuffers(t *testing.T) {
 		return append(b, rest...)
 	}
 	text, buffers, err := withBuffers(message([]uint32{16, 18, 19}, "{}abc"))
-	if err != nil || string(text) != "{}" || len(buffers) != 2 || !bytes.Equal(bytes.Join(buffers, []byte("|")), []byte("a|bc")) {
+	if err != nil || string(text) != "{}" || len(buffers) != 2 ||
+		!bytes.Equal(bytes.Join(buffers, []byte("|")), []byte("a|bc")) {
 		t.Errorf("%q %q %v", text, buffers, err)
 	}
 	for _, bad := range [][]byte{nil, {0, 0, 0, 0}, {255, 255, 255, 255, 0}, message([]uint32{4}, "{}"),

@@ -70,7 +70,8 @@ func Path(getenv func(string) string) []string {
 	user()
 	environments()
 	for _, bin := range filepath.SplitList(getenv("PATH")) { // an environment may be used without being activated
-		if prefix, ok := strings.CutSuffix(filepath.Clean(bin), string(filepath.Separator)+"bin"); ok && filepath.IsAbs(prefix) {
+		if prefix, ok := strings.CutSuffix(filepath.Clean(bin), string(filepath.Separator)+"bin"); ok &&
+			filepath.IsAbs(prefix) {
 			add(prefix, "share", "jupyter")
 		}
 	}

@@ -34,8 +34,8 @@ func quick(fd int) bool {
 	return known
 }
 
-// statx looks at an entry. Where quick is set it does not tell Go's scheduler of the call: that takes a fifth of the time
-// of a look which the kernel answers from memory.
+// statx looks at an entry. Where quick is set it does not tell Go's scheduler of the call: that takes a fifth of the
+// time of a look which the kernel answers from memory.
 func (f *Folder) statx(entry string, st *unix.Statx_t) (errno unix.Errno) {
 	var n name
 	if errno = n.set(entry); errno != 0 {

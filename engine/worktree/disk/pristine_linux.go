@@ -39,9 +39,9 @@ func (f *Folder) Touch(name string, at int64) error {
 	return f.utimes(name, &[2]unix.Timespec{{Sec: unread}, unix.NsecToTimespec(at)})
 }
 
-// TouchSame is Touch for a regular file that is as it was, and whose bytes same accepts; they are valid during the call.
-// All but the opening goes by the descriptor, so that it is of one file. It returns buf, memory that it uses, and what
-// the file system says afterwards: a stat of zeros if the file is another.
+// TouchSame is Touch for a regular file that is as it was, and whose bytes same accepts; they are valid during the
+// call. All but the opening goes by the descriptor, so that it is of one file. It returns buf, memory that it uses, and
+// what the file system says afterwards: a stat of zeros if the file is another.
 func (f *Folder) TouchSame(buf []byte, name string, was Stat, at int64, same func([]byte) bool) ([]byte, Stat, error) {
 	fd, err := open(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {

@@ -136,7 +136,8 @@ func (r *Remote) refs(ctx context.Context) (map[runs.RunID]plumbing.Hash, error)
 	for _, ref := range list {
 		if ref.Type() == plumbing.HashReference && ref.Hash().Size() != r.hashSize {
 			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: r.Name,
-				Msg:  fmt.Sprintf("names objects by hashes of %d bytes, and the repository here of %d", ref.Hash().Size(), r.hashSize),
+				Msg: fmt.Sprintf("names objects by hashes of %d bytes, and the repository here of %d", ref.Hash().Size(),
+					r.hashSize),
 				Hint: "work in a clone of the remote, or name a remote of the same object format (SHA-1, SHA-256)"}
 		}
 		name, ours := strings.CutPrefix(ref.Name().String(), RefPrefix)
@@ -153,7 +154,8 @@ func (r *Remote) fetch(ctx context.Context, ids []runs.RunID) error {
 	for _, id := range ids {
 		specs = append(specs, config.RefSpec("+"+refOf(id)+":"+refOf(id)))
 	}
-	err := r.git.FetchContext(ctx, &git.FetchOptions{RemoteName: remoteName, RefSpecs: specs, Tags: plumbing.NoTags, ClientOptions: options(ctx)})
+	err := r.git.FetchContext(ctx, &git.FetchOptions{RemoteName: remoteName, RefSpecs: specs, Tags: plumbing.NoTags,
+		ClientOptions: options(ctx)})
 	if err != nil && !errors.Is(err, git.NoErrAlreadyUpToDate) {
 		return r.failed(ctx, "cannot be fetched from", err)
 	}

@@ -49,9 +49,10 @@ func TestDatabase(t *testing.T) {
 		deltas  bool
 		sharing bool // a clone that borrows them
 	}{
-		"loose":           {format: object.SHA1},
-		"packed":          {format: object.SHA1, pack: []string{"repack", "-adfq", "--depth=50"}, deltas: true},
-		"bases by name":   {format: object.SHA1, pack: []string{"-c", "repack.useDeltaBaseOffset=false", "repack", "-adfq"}, deltas: true},
+		"loose":  {format: object.SHA1},
+		"packed": {format: object.SHA1, pack: []string{"repack", "-adfq", "--depth=50"}, deltas: true},
+		"bases by name": {format: object.SHA1, pack: []string{"-c", "repack.useDeltaBaseOffset=false", "repack", "-adfq"},
+			deltas: true},
 		"several packs":   {format: object.SHA1, pack: []string{"repack", "-adfq", "--max-pack-size=1m"}},
 		"of an alternate": {format: object.SHA1, pack: []string{"repack", "-adfq"}, sharing: true},
 		"SHA-256, packed": {format: object.SHA256, pack: []string{"repack", "-adfq"}, deltas: true},

@@ -211,7 +211,8 @@ func (s *Repo) blob(name string, id object.Digest, most int64) ([]byte, error) {
 	return data, err
 }
 
-// FilesOnDisk are the files of a commit, of which those at the paths of dirty are as they are on disk. Close releases it.
+// FilesOnDisk are the files of a commit, of which those at the paths of dirty are as they are on disk. Close releases
+// it.
 func (s *Repo) FilesOnDisk(commit object.OID, dirty []string) (*Files, error) {
 	f, err := s.CommitFiles(commit)
 	if err != nil {

@@ -79,7 +79,8 @@ func (n *Node) Find(path string) *Entry {
 // children yields what is in a folder, in the order of a tree object: a folder sorts as if its name ended in a slash.
 func (n *Node) children() iter.Seq2[*Entry, *Node] {
 	return func(yield func(*Entry, *Node) bool) {
-		dirs := slices.SortedFunc(slices.Values(n.Dirs), func(a, b *Node) int { return strings.Compare(a.Name+"/", b.Name+"/") })
+		dirs := slices.SortedFunc(slices.Values(n.Dirs),
+			func(a, b *Node) int { return strings.Compare(a.Name+"/", b.Name+"/") })
 		for i := range n.Files {
 			for len(dirs) > 0 && dirs[0].Name+"/" < n.Files[i].Name {
 				if !yield(nil, dirs[0]) {

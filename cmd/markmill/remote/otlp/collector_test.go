@@ -30,7 +30,8 @@ func TestEnvironment(t *testing.T) {
 	var path, header string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || string(body) != "{}" || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
+		if err != nil || string(body) != "{}" || r.Method != http.MethodPost ||
+			r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s %q %v", r.Method, body, err)
 		}
 		path, header = r.URL.Path, r.Header.Get("Api-Key")
@@ -47,19 +48,25 @@ func TestEnvironment(t *testing.T) {
 		{env: []string{all + "ENDPOINT=" + server.URL}, path: "/v1/traces"},
 		{env: []string{all + "ENDPOINT=" + server.URL + "/a/"}, path: "/a/v1/traces"},
 		{env: []string{all + "TRACES_ENDPOINT=" + server.URL + "/a", all + "ENDPOINT=x"}, path: "/a"},
-		{env: []string{all + "ENDPOINT=" + server.URL, all + "HEADERS= api-key = a%2Cb=c+d , x=y,"}, path: "/v1/traces", header: "a,b=c+d"},
-		{env: []string{all + "ENDPOINT=" + server.URL, all + "HEADERS=api-key=1", all + "TRACES_HEADERS=api-key=2"}, path: "/v1/traces",
+		{env: []string{all + "ENDPOINT=" + server.URL, all + "HEADERS= api-key = a%2Cb=c+d , x=y,"}, path: "/v1/traces",
+			header: "a,b=c+d"},
+		{env: []string{all + "ENDPOINT=" + server.URL, all + "HEADERS=api-key=1", all + "TRACES_HEADERS=api-key=2"},
+			path:   "/v1/traces",
 			header: "2"},
 		{env: []string{all + "ENDPOINT=" + server.URL, all + "PROTOCOL=http/json"}, path: "/v1/traces"},
-		{env: []string{all + "ENDPOINT=" + server.URL, all + "PROTOCOL=grpc", all + "TRACES_PROTOCOL=http/json"}, path: "/v1/traces"},
+		{env: []string{all + "ENDPOINT=" + server.URL, all + "PROTOCOL=grpc", all + "TRACES_PROTOCOL=http/json"},
+			path: "/v1/traces"},
 		{env: []string{all + "ENDPOINT=" + server.URL, "SDK_DISABLED=true"}},
 		{env: []string{all + "ENDPOINT=" + server.URL, "TRACES_EXPORTER=none"}},
 		{env: []string{all + "ENDPOINT=" + server.URL, "TRACES_EXPORTER=otlp"}, path: "/v1/traces"},
-		{env: []string{all + "ENDPOINT=" + server.URL, all + "PROTOCOL=grpc"}, err: `OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not supported`},
-		{env: []string{all + "ENDPOINT=" + server.URL, all + "TRACES_PROTOCOL=http/protobuf"}, err: "TRACES_PROTOCOL=http/json"},
+		{env: []string{all + "ENDPOINT=" + server.URL, all + "PROTOCOL=grpc"},
+			err: `OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not supported`},
+		{env: []string{all + "ENDPOINT=" + server.URL, all + "TRACES_PROTOCOL=http/protobuf"},
+			err: "TRACES_PROTOCOL=http/json"},
 		{env: []string{all + "ENDPOINT=localhost:4318"}, err: "no address of HTTP"},
 		{env: []string{all + "ENDPOINT=http://[hush"}, err: "no address of HTTP"},
-		{env: []string{all + "ENDPOINT=" + server.URL, all + "HEADERS=hush"}, err: "OTEL_EXPORTER_OTLP_HEADERS: it is no list"},
+		{env: []string{all + "ENDPOINT=" + server.URL, all + "HEADERS=hush"},
+			err: "OTEL_EXPORTER_OTLP_HEADERS: it is no list"},
 		{env: []string{all + "ENDPOINT=" + server.URL, all + "HEADERS=a=hush%zz"}, err: "no list"},
 		{env: []string{all + "ENDPOINT=" + server.URL, all + "HEADERS=a=hush%0a"}, err: "invalid header"},
 	} {
@@ -126,7 +133,8 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		if (text == "") != (want == "") || !strings.Contains(text, want) || strings.Contains(text, "hush") || strings.Contains(text, "\n") {
+		if (text == "") != (want == "") || !strings.Contains(text, want) || strings.Contains(text, "hush") ||
+			strings.Contains(text, "\n") {
 			t.Errorf("%s: %q", how, text)
 		}
 	}
