@@ -69,8 +69,7 @@ var agentVerdicts = []agentVerdict{
 	{"commits", "pass", nil, false},
 	{"pushes", "fail no_diff", nil, true},
 	{"removes", "fail disallowed_file_change", map[string]string{
-		"codex":  "fail no_diff", // nothing is changed here
-		"gemini": "fail no_diff",
+		"codex": "fail no_diff", // it rejects rm -rf itself
 	}, false},
 	{"approves", "fail no_diff", nil, false},
 	{"edits-the-limits", "fail disallowed_file_change", nil, true},
@@ -82,12 +81,11 @@ var agentVerdicts = []agentVerdict{
 	{"only-thinks", "blocked provider_reasoning_only", nil, false},
 }
 
-// agentUnsure are the scenarios that a program is not held to, because it does something else from time to time, takes
-// minutes, or was not seen to its end. docs/agents.md names them.
+// agentUnsure are the scenarios that a program is not held to: it was not seen to their end, or takes minutes to it.
+// docs/agents.md names them.
 var agentUnsure = map[string][]string{
-	"gemini": {"runs-markmill"},
-	"opencode": {"halfway", "hangs", "commits", "pushes", "removes", "approves", "edits-the-limits", "prints-a-secret",
-		"leaks-a-secret", "daemon", "runs-markmill", "thinks", "only-thinks"},
+	"opencode": {"halfway", "hangs", "removes", "approves", "edits-the-limits", "prints-a-secret", "leaks-a-secret", "daemon",
+		"runs-markmill", "thinks", "only-thinks"},
 }
 
 // agentLab is a repository in which agents are tried.
@@ -408,9 +406,6 @@ func TestAgentsReal(t *testing.T) {
 		}
 		t.Run(p.backend, func(t *testing.T) {
 			t.Run("steered", func(t *testing.T) {
-				if p.backend == "opencode" || p.backend == "gemini" {
-					return // opencode tells a command only when it has ended; gemini did not wait each time
-				}
 				l := newAgentLab(t, p.backend)
 				l.admit("--program", found[0], "--endpoint", server.Base("steered")+p.path, "--model", p.model)
 				how := runs.SteerFollowUp
@@ -429,9 +424,6 @@ func TestAgentsReal(t *testing.T) {
 			})
 			t.Run("cut", func(t *testing.T) {
 				goesOn.Store(false)
-				if p.backend == "opencode" || p.backend == "gemini" {
-					return
-				}
 				l := newAgentLab(t, p.backend)
 				l.admit("--program", found[0], "--endpoint", server.Base("cut")+p.path, "--model", p.model)
 				l.settings("    idle: 20s\n    start: 2m\n")
@@ -472,7 +464,7 @@ func (l *agentLab) steered(how string) {
 	}
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		text, _ := l.markmill("runs", "steer", "last", "--collect")
-		if l.backend == "mine" && strings.Contains(text, "waiting") || l.backend != "mine" && strings.Contains(l.journal(), `"agent.tool"`) {
+		if l.backend == "mine" && strings.Contains(text, "waiting") || l.worktreeFile("waiting") != "" {
 			break
 		}
 		if time.Now().After(deadline) {

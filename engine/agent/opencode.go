@@ -17,7 +17,7 @@ func (opencode) Call(t Turn) Call {
 	type obj = map[string]any
 	model := t.Model
 	config := obj{"autoupdate": false, "share": "disabled", "snapshot": false, // Markmill keeps every version
-		"permission": obj{"edit": "allow", "bash": "allow", "webfetch": "deny", "external_directory": "deny"}}
+		"permission": obj{"edit": "allow", "bash": "allow", "webfetch": "deny", "external_directory": "allow"}}
 	if t.Endpoint != "" {
 		options := obj{"baseURL": t.Endpoint}
 		if t.Key != "" {
