@@ -109,3 +109,15 @@ func (c *recorder) shows(root *os.Root, rel string) (bool, error) {
 	}
 	return false, nil
 }
+
+// Shows reports whether a file of a run directory, or its name, shows a secret of the plan. It is for observers that
+// send files away before the run has ended: a run itself searches its files at its end.
+func (p *Plan) Shows(dir *os.Root, file string) (bool, error) {
+	switch {
+	case p.mask == nil:
+		return false, nil
+	case p.mask.In([]byte(file)):
+		return true, nil
+	}
+	return (&recorder{plan: p}).shows(dir, file)
+}

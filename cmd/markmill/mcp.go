@@ -37,24 +37,33 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repos
 			} else if info, err := os.Stat(root); err != nil || !info.IsDir() {
 				return usagef("--repo %s is no folder", repo)
 			}
-			self, err := os.Executable()
-			if err == nil {
-				self, err = filepath.EvalSymlinks(self)
-			}
+			server, self, err := sibling(mcpProgram)
 			if err != nil {
 				return err
-			}
-			server := filepath.Join(filepath.Dir(self), mcpProgram)
-			if runtime.GOOS == "windows" {
-				server += ".exe"
-			}
-			if _, err := os.Stat(server); err != nil {
-				return usagef("the server is the program %s, which is not there; it comes with each package of Markmill, and "+
-					"in its source go build -o %s ./cmd/%s makes it", server, filepath.Dir(self), mcpProgram)
 			}
 			return become(server, mcpProgram, "-program="+self, "-is="+version().Version, "-root="+root)
 		},
 	}
 	c.Flags().StringVar(&repo, "repo", ".", "`FOLDER` of the Git repository that is served, or one outside any")
 	return c
+}
+
+// sibling finds a program of Markmill's that lies beside this one.
+func sibling(name string) (program, self string, err error) {
+	self, err = os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	program = filepath.Join(filepath.Dir(self), name)
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if _, err := os.Stat(program); err != nil {
+		return "", "", usagef("the program %s is not there; it comes with each package of Markmill, and in its source "+
+			"go build -o %s ./cmd/%s makes it", program, filepath.Dir(self), name)
+	}
+	return program, self, nil
 }

@@ -323,30 +323,8 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	case o.lanes.changed != nil && o.lanes.changed("jobs"):
 		return usagef("--jobs is for sweeps and attempts: give --matrix NAME=VALUES, --params-table FILE, or --attempts N")
 	}
-	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
-		return err
-	}
-	if output, err = api.OutputPath(output, eng, o.req); err != nil {
-		return err
-	}
-	if settings != "" {
-		if err := api.Within(settings, output); err != nil {
-			return err
-		}
-	}
-	if err := o.checkTargets(output); err != nil { // the names in it stand for values now
-		return err
-	}
-	o.inject(name(path), output)
-	if err := o.setOutput(output); err != nil {
-		return a.outputHint(err, output)
-	}
-	o.req.Empty = o.prepareOnly && !o.frozen
-	plan, err := eng.Plan(ctx, o.req)
+	plan, output, err := a.plan(ctx, eng, path, output, settings, o)
 	if err != nil {
-		return err
-	}
-	if err := a.checkViews(plan, output); err != nil {
 		return err
 	}
 	for _, w := range plan.Notebook().Warnings {
@@ -358,6 +336,35 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		return a.prepare(plan, output)
 	}
 	return a.runPlan(ctx, eng, plan, output, o)
+}
+
+// plan plans the run of a notebook that was read, and returns the path of OUTPUT with its placeholders expanded.
+// settings is the output of the repository's settings, "" when the user names one or none.
+func (a *app) plan(ctx context.Context, eng *engine.Engine, path, output, settings string, o *runOptions) (
+	plan *engine.Plan, to string, err error) {
+	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
+		return nil, "", err
+	}
+	if output, err = api.OutputPath(output, eng, o.req); err != nil {
+		return nil, "", err
+	}
+	if settings != "" {
+		if err := api.Within(settings, output); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := o.checkTargets(output); err != nil { // the names in it stand for values now
+		return nil, "", err
+	}
+	o.inject(name(path), output)
+	if err := o.setOutput(output); err != nil {
+		return nil, "", a.outputHint(err, output)
+	}
+	o.req.Empty = o.prepareOnly && !o.frozen
+	if plan, err = eng.Plan(ctx, o.req); err != nil {
+		return nil, "", err
+	}
+	return plan, output, a.checkViews(plan, output)
 }
 
 // setOutput puts OUTPUT into the request.

@@ -24,6 +24,7 @@ import (
 	"markmill/cmd/api/status"
 	"markmill/cmd/api/summary"
 	"markmill/cmd/markmill/mcp"
+	"markmill/engine/queue"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
@@ -100,6 +101,8 @@ func jsonDocuments() map[string]struct {
 		"agents": {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
 		"summary": {reflect.TypeFor[summary.Summary](),
 			"What markmill summary prints: what is proven of each coding agent, whether it is active, and what is to be done"},
+		"jobs":    {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
+		"job":     {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
 		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
 		"version": {reflect.TypeFor[build](), "What markmill version prints"},

@@ -66,6 +66,8 @@ var libraries = []library{
 	{"github.com/google/jsonschema-go", "cmd/markmill/mcp", false, "schemas are those of docs/schemas"},
 	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp, which only " +
 		"cmd/markmill-mcp links"},
+	{"github.com/nats-io", "engine/queue/jetstream", false, "jobs are kept by engine/queue/jetstream, which only " +
+		"cmd/markmill-queue links"},
 	{"net/http", "cmd/markmill/remote engine/kernel/jupyter engine/agent/scripted", true, storage},
 	{"github.com/coder/websocket", "engine/kernel/jupyter", false, "kernels are spoken with by engine/kernel/jupyter"},
 }

@@ -1,0 +1,421 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"markmill/cmd/api"
+	"markmill/cmd/markmill/remote"
+	"markmill/engine"
+	"markmill/engine/queue"
+	"markmill/engine/worktree"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// queueProgram holds the queue; it lies beside markmill. docs/queue.md says why it is a program of its own.
+const queueProgram = "markmill-queue"
+
+// queueOptions are the options of all commands of the queue.
+type queueOptions struct {
+	queue.Server
+	repo string
+}
+
+func (o *queueOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.URL, "nats", "",
+		"`URL` of a NATS server with JetStream, or several with commas (default: $MARKMILL_NATS, else .markmill/queue)")
+	f.StringVar(&o.Credentials, "nats-creds", "", "`FILE` with the credentials for the server (JWT and key)")
+	f.StringVar(&o.CA, "nats-ca", "", "`FILE` with the certificates that sign the server's")
+	f.StringVar(&o.Cert, "nats-cert", "", "`FILE` with the certificate for a server that asks for one")
+	f.StringVar(&o.Key, "nats-key", "", "`FILE` with the key of --nats-cert")
+	f.IntVar(&o.Replicas, "replicas", 1, "copies `N` of everything in a cluster, when the first command makes the streams")
+}
+
+// call begins a call of the queue's program, for the repository around the working directory or --repo.
+func (a *app) call(do string, o *queueOptions) (*queue.Call, error) {
+	store, src, err := a.hereOr(o.repo)
+	if err != nil {
+		return nil, err
+	}
+	return a.callFor(do, o, store, src), nil
+}
+
+func (a *app) callFor(do string, o *queueOptions, store runs.Store, src *worktree.Source) *queue.Call {
+	return &queue.Call{Do: do, Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: userName(),
+		Server: o.Server}
+}
+
+// becomeQueue runs the queue's program in the place of this one.
+func (a *app) becomeQueue(call *queue.Call) error {
+	program, self, err := sibling(queueProgram)
+	if err != nil {
+		return err
+	}
+	call.Program = self
+	text, err := codec.Marshal(call)
+	if err != nil {
+		return err
+	}
+	return become(program, queueProgram, string(text))
+}
+
+// submitOptions are the options of submit.
+type submitOptions struct {
+	queueOptions
+	run          *runOptions
+	queue        string
+	key          string
+	priority     string
+	retries      int
+	wait, follow bool
+	json         bool
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	o := &submitOptions{run: defaultRunOptions()}
+	c := &cobra.Command{
+		Use: "submit NOTEBOOK [OUTPUT]", Short: "Put a run of a notebook into a queue, for a worker", Args: args(1, 2),
+		Long: `Plans the run of a notebook as run does, and puts it into a queue: the notebook's bytes, the values and
+options, and the base commit. It prints the id of the job. A worker (markmill worker) runs it, on this machine or, with
+--nats, on another one, which gets the commit's files through the queue. Uncommitted changes stay here. Secrets never
+travel: a worker has them in its environment.
+
+With --wait it waits for the end, fetches the record into .markmill/runs as if the notebook had run here, writes OUTPUT
+and ends as run would. Without it, markmill jobs fetch JOB does that. A job of the same --key is submitted once.
+
+Exit codes: 0 submitted, or with --wait the run passed, 1 fail, 2 usage (nothing was submitted), 3 blocked, or the queue
+cannot be reached.`,
+		Example: `  markmill submit report.md -p region=eu
+  markmill submit report.md out.md --wait
+  markmill submit train.md --queue gpu --key train-2026-11 --nats tls://queue.example:4222`,
+		RunE: func(c *cobra.Command, words []string) error {
+			output := ""
+			if len(words) == 2 {
+				output = words[1]
+			}
+			return a.submit(c.Context(), words[0], output, o)
+		},
+	}
+	f, r := c.Flags(), o.run
+	a.paramFlags(f, &r.req.Given, &r.stdinParams)
+	r.stepFlags(f, &r.req)
+	f.StringVar(&r.req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
+	f.StringVarP(&r.req.Language, "language", "l", "", "`LANGUAGE` of steps that name none")
+	f.StringVar(&r.runTimeout, "run-timeout", "",
+		"limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
+	f.StringSliceVar(&r.only, "only", nil, "run only the steps `ID,…` (and setup and finally steps)")
+	f.StringVar(&r.from, "from", "", "begin at the step `ID`")
+	f.StringVar(&r.until, "until", "", "end after the step `ID`")
+	f.StringSliceVar(&r.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
+	f.StringVar(&o.queue, "queue", queue.DefaultQueue, "`NAME` of the queue")
+	f.StringVar(&o.key, "key", "", "`ID` of the job: it is submitted only if there is none of that id")
+	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
+	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
+	f.BoolVar(&o.wait, "wait", false, "wait for the end, and fetch the record")
+	f.BoolVar(&o.follow, "follow", false, "as --wait, and print each step as it begins")
+	jsonFlag(c, &o.json, "job")
+	o.flags(f)
+	return c
+}
+
+// submit plans a run and has the queue's program submit it.
+func (a *app) submit(ctx context.Context, path, output string, o *submitOptions) error {
+	if output == "-" || remote.Is(output) {
+		return usagef("OUTPUT %s: the output notebook of a job is written to a file", output)
+	}
+	r := o.run
+	r.logLevel = "INFO"
+	if err := r.check(output); err != nil {
+		return err
+	}
+	for option, name := range map[string]string{"--queue": o.queue, "--key": cmp.Or(o.key, "none")} {
+		if err := queue.CheckName(option, name); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(queue.Priorities, queue.Priority(o.priority)) {
+		return usagef("--priority %s is not known; known: high, normal, low", o.priority)
+	}
+	given := len(r.req.Given) > 0
+	src, madeOf, err := a.readRun(path, false, given)
+	if err != nil {
+		return err
+	}
+	eng, repo, err := a.engineFor(path, r.repo)
+	if err != nil {
+		return err
+	}
+	if repo == nil {
+		return usagef("a job needs a Git repository: a worker begins with a commit, and another goes on from what the " +
+			"first has changed; submit from one, or name it with --repo")
+	}
+	r.req.MadeOf, r.req.Path, r.req.Repository = madeOf, name(path), repo.Root()
+	if r.req.Source, err = a.runnable(path, src, given); err != nil {
+		return err
+	}
+	if err := r.chooseFolder(); err != nil {
+		return err
+	}
+	if several, err := r.attempts(eng); err != nil || several {
+		return errors.Join(err, usagef("a job is one run, and %s asks for several attempts; markmill lanes "+
+			"compares them", path))
+	}
+	plan, output, err := a.plan(ctx, eng, path, output, "", r)
+	if err != nil {
+		return err
+	}
+	spec, err := a.spec(plan, eng, repo, o)
+	if err != nil {
+		return err
+	}
+	if spec.Output, err = outputName(output); err != nil {
+		return err
+	}
+	if dirty, err := repo.Dirty(ctx); err == nil && len(dirty) > 0 {
+		a.tell("markmill: %d uncommitted changes stay here; the job begins with commit %s\n", len(dirty), spec.Base)
+	}
+	call := a.callFor("submit", &o.queueOptions, a.store(repo.Root()), repo)
+	call.Spec, call.Wait, call.Follow, call.JSON = spec, o.wait, o.follow, o.json
+	return a.runQueue(ctx, call)
+}
+
+// spec makes the job of a plan. It returns an error for a value that is secret.
+func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source, o *submitOptions) (
+	*queue.Spec, error) {
+	if key, err := a.signKey(eng.Config); err != nil || key != "" {
+		return nil, errors.Join(err, usagef("the repository's settings, or MARKMILL_SIGN_KEY, say that records are signed, "+
+			"which a worker does not do; run the notebook with markmill run"))
+	}
+	req, keeps := plan.Request(), plan.Options().Given
+	for _, g := range req.Given { // a secret of the environment is not among them
+		if !slices.ContainsFunc(keeps, func(k runs.GivenData) bool { return k.Name == g.Name }) {
+			return nil, usagef("parameter %s is a secret, or holds one, and secrets do not travel: declare its env:, and set "+
+				"that variable where the worker runs", g.Name)
+		}
+	}
+	base, err := repo.Resolve(cmp.Or(req.Base, "HEAD"))
+	if err != nil {
+		return nil, err
+	}
+	id := cmp.Or(o.key, queue.IDOf(string(req.ID)))
+	if req.Given, err = engine.GivenOf(keeps); err != nil {
+		return nil, err
+	}
+	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Request: req, Base: string(base),
+		Retries: o.retries, By: userName(), Host: host}, nil
+}
+
+// runQueue runs the queue's program, which gets the call on its standard input: a notebook may be too long for an
+// argument. Signals reach it as they reach this program.
+func (a *app) runQueue(ctx context.Context, call *queue.Call) error {
+	program, self, err := sibling(queueProgram)
+	if err != nil {
+		return err
+	}
+	call.Program = self
+	text, err := codec.Marshal(call)
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	defer signal.Stop(signals)
+	cmd := exec.CommandContext(ctx, program, "-")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), a.stdout, a.stderr
+	err = cmd.Run()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		a.printed = true
+		return exit(max(ended.ExitCode(), exitFail))
+	}
+	return err
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	var o queueOptions
+	call := &queue.Call{}
+	lease := ""
+	c := &cobra.Command{
+		Use: "worker", Short: "Run the jobs of queues, on this machine", Args: args(0, 0),
+		Long: `Takes jobs from queues and runs each as run does, with the same worktree, sandbox, gates and record. It
+runs them in the repository around the working directory if that has the job's base commit, and else in a copy of the commit that
+came with the job. While a run goes on, its events and files are published; the worker keeps nothing.
+
+A worker that is killed, or silent for the time of its lease, loses its jobs: another one goes on at the first step that
+had not finished. A worker that comes back is refused. With the first Ctrl-C it gives its jobs back, with the second it
+ends at once.
+
+Exit codes: 0 no job is left (--drain), or it was stopped, 1 the queue is gone, 2 usage, 3 the queue cannot be
+reached.`,
+		Example: `  markmill worker
+  markmill worker -j 4 --drain
+  markmill worker --queue gpu,default --nats tls://queue.example:4222 --nats-creds worker.creds`,
+		RunE: func(*cobra.Command, []string) error {
+			for _, name := range call.Queues {
+				if err := queue.CheckName("--queue", name); err != nil {
+					return err
+				}
+			}
+			if call.Jobs < 1 || call.Jobs > 256 {
+				return usagef("-j %d: a worker runs from 1 to 256 jobs at once", call.Jobs)
+			}
+			d, err := limit("--lease", lease)
+			if err != nil {
+				return err
+			}
+			if d < time.Second {
+				return usagef("--lease %s is too short; give at least one second", lease)
+			}
+			made, err := a.call("worker", &o)
+			if err != nil {
+				return err
+			}
+			made.Queues, made.Jobs, made.Drain, made.LeaseNS = call.Queues, call.Jobs, call.Drain, int64(d)
+			return a.becomeQueue(made)
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&call.Queues, "queue", []string{queue.DefaultQueue}, "`NAME,…` of the queues")
+	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
+	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues waits or runs")
+	f.StringVar(&lease, "lease", "30s",
+		"`TIME` that a worker may be silent before another takes its jobs, the same for all workers of a queue")
+	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
+	o.flags(f)
+	return c
+}
+
+func (a *app) jobsCommand() *cobra.Command {
+	var o queueOptions
+	c := &cobra.Command{
+		Use: "jobs", Short: "List the jobs of queues, and act on them", Args: args(0, 0),
+		Long: `Lists the jobs, as markmill jobs list.
+
+Exit codes: as of its commands.`,
+		Example: "  markmill jobs\n  markmill jobs list --state failed,dead\n  markmill jobs fetch JOB",
+	}
+	o.flags(c.PersistentFlags())
+	c.PersistentFlags().StringVar(&o.repo, "repo", "",
+		"`FOLDER` of the Git repository (default: the one around the working directory)")
+	list := a.jobsList(&o)
+	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
+	c.AddCommand(list, a.jobsDead(&o))
+	for _, d := range []struct {
+		do, short, long, codes string
+		reason, json           bool
+	}{
+		{"show", "Show what happened to a job", "Prints each entry of a job: who submitted it, which workers had it, " +
+			"each step, its end.", "0 shown, 2 there is no such job, 3 the queue cannot be reached.", false, true},
+		{"follow", "Follow a job until it ends", "Prints each entry of a job as it is made, until the job has ended.",
+			"0 it has ended, 2 there is no such job, 3 the queue cannot be reached.", false, false},
+		{"fetch", "Fetch the record of a job that has ended", "Puts the record into .markmill/runs, byte for byte as " +
+			"the worker made it and verified, and writes OUTPUT\nof the submission.",
+			"0 the run passed, 1 it failed, or the job has not ended, 2 there is no such job, 3 it was blocked, or the queue " +
+				"cannot\nbe reached.", false, true},
+		{"cancel", "Cancel a job", "Ends a job that waits. The worker of one that runs ends the run, whose record says who " +
+			"canceled it and why.",
+			"0 it is canceled, or its worker has been asked, 2 there is no such job, 3 the queue cannot be reached.",
+			true, false},
+		{"retry", "Put a job back into its queue", "Puts a job that failed, was canceled or was given up back into its " +
+			"queue. It goes on from its run if that was\ncut, and begins a new one else.",
+			"0 it waits again, 2 there is no such job, or it passed or runs, 3 the queue cannot be reached.", true, false},
+	} {
+		call := &queue.Call{}
+		sub := &cobra.Command{
+			Use: d.do + " JOB", Short: d.short, Args: args(1, 1),
+			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill jobs " + d.do + " train-2026-11",
+			RunE: func(_ *cobra.Command, words []string) error {
+				if d.reason && strings.TrimSpace(call.Reason) == "" {
+					return usagef("--reason says why, in words that others read; give it")
+				}
+				made, err := a.call(d.do, &o)
+				if err != nil {
+					return err
+				}
+				if err := queue.CheckName("JOB", words[0]); err != nil {
+					return err
+				}
+				made.ID, made.Reason, made.JSON = words[0], call.Reason, call.JSON
+				return a.becomeQueue(made)
+			},
+		}
+		if d.reason {
+			sub.Flags().StringVar(&call.Reason, "reason", "", "`TEXT` that says why")
+			sub.Example += " --reason 'wrong data'"
+		}
+		if d.json {
+			jsonFlag(sub, &call.JSON, "job")
+		}
+		c.AddCommand(sub)
+	}
+	return c
+}
+
+func (a *app) jobsList(o *queueOptions) *cobra.Command {
+	var states []string
+	limit, asJSON := 50, false
+	c := &cobra.Command{
+		Use: "list", Short: "List the jobs, the one that changed last first", Args: args(0, 0),
+		Long: `Lists the jobs of all queues with their state: enqueued, leased (a worker has it), running (which step),
+completed, failed, canceled, dead (given up).
+
+Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
+		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json",
+		RunE: func(*cobra.Command, []string) error {
+			if limit < 1 || limit > 500 {
+				return usagef("--limit %d is not from 1 to 500", limit)
+			}
+			made, err := a.call("list", o)
+			if err != nil {
+				return err
+			}
+			for _, s := range states {
+				if !slices.Contains(queue.States, queue.State(s)) {
+					return usagef("--state %s is not known; known: enqueued, leased, running, completed, failed, canceled, dead", s)
+				}
+				made.States = append(made.States, queue.State(s))
+			}
+			made.Limit, made.JSON = limit, asJSON
+			return a.becomeQueue(made)
+		},
+	}
+	c.Flags().StringSliceVar(&states, "state", nil, "only jobs that are `STATE,…`")
+	c.Flags().IntVar(&limit, "limit", limit, "list at most `N` jobs, from 1 to 500")
+	jsonFlag(c, &asJSON, "jobs")
+	return c
+}
+
+func (a *app) jobsDead(o *queueOptions) *cobra.Command {
+	return &cobra.Command{
+		Use: "dead", Short: "List the jobs that were given up", Args: args(0, 0),
+		Long: `Lists the jobs that are dead: their retries are used up, or ten workers in a row took them without finishing a
+step. markmill jobs retry puts one back.
+
+Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
+		Example: "  markmill jobs dead",
+		RunE: func(*cobra.Command, []string) error {
+			made, err := a.call("list", o)
+			if err != nil {
+				return err
+			}
+			made.States, made.Limit = []queue.State{queue.StateDead}, 500
+			return a.becomeQueue(made)
+		},
+	}
+}

@@ -1,0 +1,114 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"markmill/cmd/api"
+	"markmill/engine/queue"
+	"markmill/engine/worktree"
+	"markmill/engine/worktree/exchange"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// write writes files that the queue keeps into a folder, and nowhere else.
+func (p *program) write(ctx context.Context, files []queue.File, to string) error {
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, file := range files {
+		name := filepath.FromSlash(file.Path)
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		err = p.q.Get(ctx, file, f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errThere says that the store has the record.
+var errThere = errors.New("it is there")
+
+// fetch puts the record of a job that has ended into the store, as if it had run here, and writes OUTPUT. It returns
+// the run, "" for a job that left none.
+func (p *program) fetch(ctx context.Context, h *queue.History) (runs.RunID, error) {
+	files := h.Record()
+	if len(files) == 0 {
+		return "", nil
+	}
+	store, id := runs.Store{Dir: p.Store}, h.Run
+	err := store.Admit(id, func(to string) error {
+		if err := p.write(ctx, files, to); err != nil {
+			return err
+		}
+		got := runs.At(to)
+		var src *worktree.Source
+		if p.Root != "" {
+			src, _ = worktree.Open(p.Root) // without it the commits are checked with the bundle alone
+		}
+		v, err := api.VerifyRecord(got, src, runs.Signers{})
+		switch {
+		case err != nil:
+			return err
+		case len(v.Findings) > 0 || v.Run == nil || v.Run.ID != id:
+			return &notebooks.Error{Kind: notebooks.KindRecord, File: string(id),
+				Msg: fmt.Sprintf("the record of job %s is refused: %v", h.ID, v.Findings)}
+		}
+		own := store.Record(id)
+		if !own.Has("") {
+			return nil
+		}
+		mine, err := own.Sums()
+		if err != nil {
+			return err
+		}
+		if theirs, err := got.Sums(); err != nil || mine != theirs {
+			return errors.Join(err, &notebooks.Error{Kind: notebooks.KindRecord, File: own.Path(),
+				Msg:  fmt.Sprintf("run %s is here with other bytes than the queue has, and is not replaced", id),
+				Hint: "markmill runs verify shows whether the one here holds"})
+		}
+		return errThere
+	})
+	if err != nil && !errors.Is(err, errThere) {
+		return "", err
+	}
+	return id, p.output(ctx, h.Spec().Output, id)
+}
+
+// output writes the output notebook of a run, with its pictures.
+func (p *program) output(ctx context.Context, to string, id runs.RunID) error {
+	if to == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, p.Program, "convert", runs.Store{Dir: p.Store}.Path(id), to)
+	cmd.Dir = p.Root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("OUTPUT %s cannot be written: %w: %s", to, err, out)
+	}
+	return nil
+}
+
+// sendBase publishes the base commit of the job, unless the queue has it.
+func (p *program) sendBase(ctx context.Context) error {
+	return p.q.PutBase(ctx, p.Spec.Base, func(to io.Writer) error {
+		return exchange.WriteBase(p.Root, p.Spec.Base, to)
+	})
+}

@@ -1,0 +1,199 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"markmill/engine/queue"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+func (p *program) submit(ctx context.Context) (int, error) {
+	if p.Server.URL != "" { // workers elsewhere have no repository that has the commit
+		if err := p.sendBase(ctx); err != nil {
+			return 0, err
+		}
+	}
+	job, made, err := p.q.Submit(ctx, p.Spec, time.Now().UTC())
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case made:
+		p.tell("job %s waits in the queue %s", job.ID, job.Queue)
+	default:
+		p.tell("job %s was submitted before, and is %s", job.ID, job.State)
+	}
+	p.ID = job.ID
+	switch {
+	case p.Wait || p.Follow:
+		return p.wait(ctx)
+	case p.JSON:
+		return p.show(ctx)
+	}
+	_, err = fmt.Fprintln(p.stdout, job.ID)
+	return exitPass, err
+}
+
+// wait waits for the end of the job, fetches its record and returns the exit code of its run.
+func (p *program) wait(ctx context.Context) (int, error) {
+	err := p.q.Follow(ctx, p.ID, func(job *queue.Job, e *queue.Entry) error {
+		if p.Follow {
+			p.line(job, e)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return p.fetchJob(ctx)
+}
+
+func (p *program) follow(ctx context.Context) (int, error) {
+	return exitPass, p.q.Follow(ctx, p.ID, func(job *queue.Job, e *queue.Entry) error { p.line(job, e); return nil })
+}
+
+// line prints an entry for people: each claim, each step, each end.
+func (p *program) line(job *queue.Job, e *queue.Entry) {
+	words := string(e.Kind)
+	switch {
+	case e.Kind == queue.Recorded && e.Step == "":
+		return
+	case e.Kind == queue.Recorded:
+		words = "step " + e.Step
+	case e.Kind == queue.Claimed:
+		words += " by " + e.Worker
+	}
+	if e.By != "" {
+		words += " by " + e.By
+	}
+	if e.Reason != "" {
+		words += ": " + e.Reason
+	}
+	fmt.Fprintf(p.stdout, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly),
+		plain.OneLine(job.ID), plain.OneLine(words))
+}
+
+// fetchJob fetches the record of a job that has ended, and returns the exit code of its run.
+func (p *program) fetchJob(ctx context.Context) (int, error) {
+	h, err := p.q.Job(ctx, p.ID)
+	if err != nil {
+		return 0, err
+	}
+	if !h.State.Ended() {
+		p.tell("job %s has not ended: it is %s", h.ID, h.State)
+		return exitFail, nil
+	}
+	id, err := p.fetch(ctx, h)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case id == "":
+		p.tell("job %s %s, and left no record: %s", h.ID, h.State, h.Reason)
+	case h.Reason != "":
+		p.tell("job %s %s: %s; its record is %s", h.ID, h.State, h.Reason, runs.Store{Dir: p.Store}.Path(id))
+	default:
+		p.tell("job %s %s; its record is %s", h.ID, h.State, runs.Store{Dir: p.Store}.Path(id))
+	}
+	if p.JSON {
+		if err := p.print("job", h.Show()); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case h.State == queue.StateCompleted:
+		return exitPass, nil
+	case h.Status == runs.Blocked:
+		return exitBlocked, nil
+	}
+	return exitFail, nil
+}
+
+func (p *program) list(ctx context.Context) (int, error) {
+	doc := queue.List{Jobs: []queue.Job{}}
+	err := p.q.List(ctx, func(job queue.Job) error {
+		if len(p.States) == 0 || slices.Contains(p.States, job.State) {
+			doc.Jobs = append(doc.Jobs, job)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	doc.Total = len(doc.Jobs)
+	slices.Reverse(doc.Jobs) // the stream has the one that changed last at its end
+	doc.Jobs = doc.Jobs[:min(len(doc.Jobs), p.Limit)]
+	if p.JSON {
+		return exitPass, p.print("jobs", doc)
+	}
+	if doc.Total == 0 {
+		p.tell("no jobs")
+		return exitPass, nil
+	}
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "JOB\tSTATE\tQUEUE\tNOTEBOOK\tCHANGED\tSAYS")
+	for _, job := range doc.Jobs {
+		says := job.Reason
+		if job.Step != "" {
+			says = "step " + job.Step
+		}
+		if job.State == queue.StateEnqueued && job.Priority != queue.Normal && says == "" {
+			says = string(job.Priority) + " priority"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", plain.OneLine(job.ID), job.State, plain.OneLine(job.Queue),
+			plain.OneLine(job.Notebook), job.Changed.Local().Format(time.DateTime), plain.Cut(plain.OneLine(says), 80))
+	}
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	if more := doc.Total - len(doc.Jobs); more > 0 {
+		p.tell("%d more; --limit shows up to 500", more)
+	}
+	return exitPass, nil
+}
+
+func (p *program) show(ctx context.Context) (int, error) {
+	h, err := p.q.Job(ctx, p.ID)
+	if err != nil {
+		return 0, err
+	}
+	if p.JSON {
+		return exitPass, p.print("job", h.Show())
+	}
+	state := queue.Job{}
+	for i := range h.Entries {
+		if err := state.Add(&h.Entries[i]); err != nil {
+			return 0, err
+		}
+		p.line(&state, &h.Entries[i])
+	}
+	p.tell("job %s: %s, queue %s, attempts %d", h.ID, h.State, h.Queue, h.Attempts)
+	return exitPass, nil
+}
+
+func (p *program) cancel(ctx context.Context) (int, error) {
+	job, err := p.q.Cancel(ctx, p.ID, p.User, p.Reason, time.Now().UTC())
+	if err != nil {
+		return 0, err
+	}
+	if job.State == queue.StateCanceled {
+		p.tell("job %s is canceled", p.ID)
+	} else {
+		p.tell("its worker, %s, ends job %s", job.Worker, p.ID)
+	}
+	return exitPass, nil
+}
+
+func (p *program) retry(ctx context.Context) (int, error) {
+	job, err := p.q.Retry(ctx, p.ID, p.User, p.Reason, time.Now().UTC())
+	if err != nil {
+		return 0, err
+	}
+	p.tell("job %s waits in the queue %s again", job.ID, job.Queue)
+	return exitPass, nil
+}

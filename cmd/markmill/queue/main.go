@@ -1,0 +1,162 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"markmill/engine"
+	"markmill/engine/queue"
+	"markmill/engine/queue/jetstream"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// Exit codes, as of markmill.
+const (
+	exitPass    = 0
+	exitFail    = 1
+	exitUsage   = 2
+	exitBlocked = 3
+)
+
+// program is one call.
+type program struct {
+	queue.Call
+	q              *jetstream.Queue
+	stdout, stderr io.Writer
+}
+
+// Main is the program; it returns the exit code. Its argument is a queue.Call as JSON, "-" for standard input.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{stdout: stdout, stderr: stderr}
+	if len(args) != 1 {
+		return p.fail(&notebooks.Error{Kind: notebooks.KindOption, Msg: "markmill-queue is started by markmill submit, " +
+			"worker and jobs", Hint: "run one of these"})
+	}
+	text, err := []byte(args[0]), error(nil)
+	if args[0] == "-" {
+		text, err = io.ReadAll(stdin)
+	}
+	if err == nil {
+		err = codec.Unmarshal(text, &p.Call)
+	}
+	if err != nil {
+		return p.fail(fmt.Errorf("what markmill asks for cannot be read: %w", err))
+	}
+	if p.Server.URL == "" { // not in the call, which is an argument that others see: it may have a password
+		p.Server.URL = os.Getenv("MARKMILL_NATS")
+	}
+	ctx, stop := p.interruptible()
+	defer stop()
+	code, err := p.do(ctx)
+	if err != nil {
+		return p.fail(err)
+	}
+	return code
+}
+
+// interruptible ends its context with a signal; the second one ends the program.
+func (p *program) interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for n := 0; ; n++ {
+			number := int(syscall.SIGINT)
+			if s, ok := (<-signals).(syscall.Signal); ok {
+				number = int(s)
+			}
+			if n > 0 {
+				os.Exit(128 + number)
+			}
+			cancel(engine.Interrupt{Signal: number})
+		}
+	}()
+	return ctx, func() { signal.Stop(signals) }
+}
+
+func (p *program) do(ctx context.Context) (int, error) {
+	commands := map[string]func(context.Context) (int, error){"submit": p.submit, "worker": p.work, "list": p.list,
+		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob}
+	command := commands[p.Do]
+	if command == nil {
+		return 0, fmt.Errorf("markmill-queue of another version: it does not know %q", p.Do)
+	}
+	err := os.MkdirAll(p.Store, 0o755)
+	if err == nil {
+		_, err = runs.Store{Dir: p.Store}.Unfinished() // which makes Git ignore the store
+	}
+	if err != nil {
+		return 0, err
+	}
+	p.q, err = jetstream.Connect(ctx, jetstream.Options{Dir: p.dir("nats"), URL: p.Server.URL,
+		Credentials: p.Server.Credentials, CA: p.Server.CA, Cert: p.Server.Cert, Key: p.Server.Key,
+		Replicas: p.Server.Replicas, Name: "markmill " + p.Do})
+	if err != nil {
+		return 0, err
+	}
+	defer p.q.Close()
+	return command(ctx)
+}
+
+// dir is a folder of the queue in the store.
+func (p *program) dir(name ...string) string {
+	return filepath.Join(append([]string{p.Store, "queue"}, name...)...)
+}
+
+// fail prints an error and returns its exit code.
+func (p *program) fail(err error) int {
+	if caught, ok := errors.AsType[engine.Interrupt](err); ok {
+		return 128 + caught.Signal
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintln(p.stderr, "markmill: "+plain.Escape(line))
+	}
+	var one *notebooks.Error
+	if errors.As(err, &one) {
+		switch one.Kind {
+		case notebooks.KindOption, notebooks.KindInput, notebooks.KindParameter:
+			return exitUsage
+		case notebooks.KindProvider:
+			return exitBlocked
+		}
+	}
+	return exitFail
+}
+
+// tell prints a message on standard error.
+func (p *program) tell(format string, args ...any) {
+	for i, arg := range args {
+		if _, number := arg.(int); !number {
+			args[i] = plain.OneLine(fmt.Sprint(arg))
+		}
+	}
+	fmt.Fprintf(p.stderr, "markmill: "+format+"\n", args...)
+}
+
+// print prints a document of --json.
+func (p *program) print(name string, document any) error {
+	body, err := codec.Marshal(document)
+	if err != nil {
+		return err
+	}
+	var members map[string]codec.Raw
+	if err := codec.Unmarshal(body, &members); err != nil {
+		return err
+	}
+	members["schema"] = codec.RawOf("markmill." + name + "/1")
+	text, err := codec.Indent(members)
+	if err == nil {
+		_, err = p.stdout.Write(text)
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"markmill/engine/process"
+	"markmill/engine/queue/jetstream"
+	"markmill/engine/worktree"
+	"markmill/runs"
+)
+
+// worker takes jobs and runs them.
+type worker struct {
+	*program
+	name  string
+	store runs.Store       // of its runs while they go on: their records are published
+	own   *worktree.Source // the repository around the working directory; nil outside one
+}
+
+// maxWorkers bounds the workers of one store.
+const maxWorkers = 1000
+
+func (p *program) work(ctx context.Context) (_ int, err error) {
+	process.SealDescriptors()
+	w := &worker{program: p}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	w.name = fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:6])
+	if p.Root != "" {
+		if w.own, err = worktree.Open(p.Root); err != nil {
+			return 0, err
+		}
+	}
+	release, err := w.claimStore()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	taker, err := p.q.NewTaker(ctx, w.name, p.Queues, time.Duration(p.LeaseNS), time.Now)
+	if err != nil {
+		return 0, err
+	}
+	defer taker.Close()
+	w.tell("worker %s takes jobs, %d at a time; Ctrl-C gives back those that run", w.name, p.Jobs)
+	var group sync.WaitGroup
+	errs := make([]error, p.Jobs)
+	for i := range p.Jobs {
+		group.Go(func() {
+			for ctx.Err() == nil && errs[i] == nil {
+				var lease *jetstream.Lease
+				if lease, errs[i] = taker.Take(ctx, p.Drain); lease == nil {
+					return
+				}
+				w.do(ctx, lease)
+			}
+		})
+	}
+	group.Wait()
+	return exitPass, errors.Join(errs...)
+}
+
+// claimStore takes the first store of workers that no other process has. What a worker that was killed left there, the
+// next run in it removes.
+func (w *worker) claimStore() (release func(), err error) {
+	for n := range maxWorkers {
+		dir := w.dir("workers", strconv.Itoa(n))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		release, err := runs.Lock(dir)
+		if errors.Is(err, runs.ErrLive) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		w.store = runs.Store{Dir: dir}
+		ids, err := w.store.IDs()
+		for _, id := range ids {
+			err = errors.Join(err, w.store.Remove(id))
+		}
+		if err != nil {
+			release()
+			return nil, err
+		}
+		return release, nil
+	}
+	return nil, fmt.Errorf("%s has %d workers already", w.dir("workers"), maxWorkers)
+}

@@ -1,0 +1,15 @@
+// Package jetstream keeps the jobs of a queue in NATS JetStream: in a server of this process, whose files are in a
+// folder and which other processes of the machine reach (local.go), or in one that an address names.
+//
+//	MARKMILL_JOBS    mm.q.QUEUE.PRIORITY.JOB  work queue; a message wakes a worker up, and is what it leases
+//	MARKMILL_EVENTS  mm.ev.JOB                 entries; each is published with the sequence of the one before it
+//	MARKMILL_CONTROL mm.ctl.JOB                last value: somebody wants the job to end
+//	MARKMILL_FILES   mm.cas.SHA256             parts of files, mm.base.COMMIT base commits; written once
+//	                 mm.hb.JOB                 heartbeats of the worker that has the job, not stored
+//
+// What always holds: the entries are the truth, and a message of MARKMILL_JOBS is only a wake-up. Leases are not
+// fenced, and a server that starts again forgets their times; so a worker publishes every entry with the sequence
+// that it saw last, and one that has lost its job is refused. It acknowledges a wake-up only after an entry that ends the job.
+//
+// Queues, leases, redelivery and locks are JetStream's and the system's. No other package may import NATS.
+package jetstream

@@ -1,0 +1,209 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+)
+
+// ErrFenced is returned when the job has an entry that the writer has not seen.
+var ErrFenced = errors.New("the job has gone on without this process")
+
+// Headers of an entry.
+const (
+	jobHeader  = "Markmill-Job"  // the state of the job after the entry, as JSON
+	fileHeader = "Markmill-File" // the entry is in a file, and the message has only that
+)
+
+// most is the size from which an entry goes into a file. A server takes messages of 1 MB, unless it is told otherwise.
+const most = 256 << 10
+
+func subject(job string) string { return "mm.ev." + job }
+
+// append publishes an entry behind the one with the sequence last; 0: it is the first. now is the job's state with it.
+func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queue.Entry) (uint64, error) {
+	body, err := codec.Marshal(e)
+	if err != nil {
+		return 0, err
+	}
+	state, err := codec.Marshal(now)
+	if err != nil {
+		return 0, err
+	}
+	msg := nats.NewMsg(subject(now.ID))
+	msg.Header.Set(jobHeader, string(state))
+	if msg.Data = body; len(body) > most {
+		file, err := q.putBytes(ctx, body)
+		if err != nil {
+			return 0, err
+		}
+		if msg.Data, err = codec.Marshal(file); err != nil {
+			return 0, err
+		}
+		msg.Header.Set(fileHeader, "1")
+	}
+	id := nuid.Next()
+	var at uint64
+	err = retry(ctx, func() error {
+		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(last),
+			jetstream.WithRetryAttempts(0))
+		if err == nil {
+			at = ack.Sequence
+			return nil
+		}
+		if !isConflict(err) {
+			return err
+		}
+		// An earlier try may have been stored, and its acknowledgment lost.
+		stored, lookErr := q.events.GetLastMsgForSubject(ctx, msg.Subject)
+		switch {
+		case lookErr == nil && stored.Header.Get(nats.MsgIdHdr) == id:
+			at = stored.Sequence
+			return nil
+		case lookErr == nil && stored.Sequence == last:
+			return nats.ErrTimeout // on replicas the check may come before what it checks: try again
+		case lookErr != nil && !errors.Is(lookErr, jetstream.ErrMsgNotFound):
+			return lookErr
+		}
+		return ErrFenced
+	})
+	return at, err
+}
+
+// isConflict reports whether another message came first.
+func isConflict(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// next returns the first entry of a job from a sequence on; nil if there is none.
+func (q *Queue) next(ctx context.Context, job string, from uint64) (e *queue.Entry, at uint64, err error) {
+	var msg *jetstream.RawStreamMsg
+	err = retry(ctx, func() (err error) {
+		msg, err = q.events.GetMsg(ctx, max(from, 1), jetstream.WithGetMsgSubject(subject(job)))
+		return err
+	})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	data := msg.Data
+	if msg.Header.Get(fileHeader) != "" {
+		var file queue.File
+		if err := codec.Unmarshal(data, &file); err != nil {
+			return nil, 0, err
+		}
+		if data, err = q.getBytes(ctx, file); err != nil {
+			return nil, 0, err
+		}
+	}
+	e = &queue.Entry{}
+	return e, msg.Sequence, codec.Unmarshal(data, e)
+}
+
+// history is what the stream has of a job.
+type history struct {
+	*queue.History
+	last  uint64 // sequence of the last entry
+	begun uint64 // of the last one that put the job into the queue
+}
+
+// read returns the history of a job; nil if it has none.
+func (q *Queue) read(ctx context.Context, job string) (*history, error) {
+	var entries []queue.Entry
+	var h history
+	for {
+		e, at, err := q.next(ctx, job, h.last+1)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", job, err)
+		}
+		if e == nil {
+			break
+		}
+		if h.last = at; e.Kind == queue.Enqueued {
+			h.begun = at
+		}
+		entries = append(entries, *e)
+	}
+	if h.last == 0 {
+		return nil, nil
+	}
+	var err error
+	h.History, err = queue.Fold(entries)
+	return &h, err
+}
+
+// Follow calls each with the entries of a job, and with its state after each, until it has ended.
+func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *queue.Entry) error) error {
+	state, last := queue.Job{}, uint64(0)
+	for {
+		e, at, err := q.next(ctx, job, last+1)
+		if err != nil {
+			return err
+		}
+		if e != nil {
+			last = at
+			if err := errors.Join(state.Add(e), each(&state, e)); err != nil {
+				return err
+			}
+			continue
+		}
+		if last == 0 {
+			return noJob(job)
+		}
+		if state.State.Ended() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// List calls each with the state of every job, in the order of their last entries. It reads no entries.
+func (q *Queue) List(ctx context.Context, each func(queue.Job) error) error {
+	consumer, err := q.js.OrderedConsumer(ctx, eventsStream, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{"mm.ev.*"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true})
+	if err != nil {
+		return err
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil || info.NumPending == 0 {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		var job queue.Job
+		if err := codec.Unmarshal([]byte(msg.Headers().Get(jobHeader)), &job); err != nil {
+			return fmt.Errorf("%s: %w", msg.Subject(), err)
+		}
+		meta, err := msg.Metadata()
+		if err == nil {
+			err = each(job)
+		}
+		if err != nil || meta.NumPending == 0 {
+			return err
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// partSize is the size of the parts of a file. Larger messages have failed over TCP.
+const partSize = 512 << 10
+
+// Put keeps a file. Parts that are there already are not sent again.
+func (q *Queue) Put(ctx context.Context, name string, from io.Reader) (queue.File, error) {
+	file, whole, buffer := queue.File{Path: name, Parts: []string{}}, runs.NewHasher(), make([]byte, partSize)
+	for {
+		n, err := io.ReadFull(from, buffer)
+		if n > 0 {
+			part, err := q.putPart(ctx, buffer[:n])
+			if err != nil {
+				return file, err
+			}
+			_, _ = whole.Write(buffer[:n]) // a hash takes all
+			file.Parts, file.Bytes = append(file.Parts, part), file.Bytes+int64(n)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			file.Digest = whole.Digest()
+			return file, nil
+		}
+		if err != nil {
+			return file, err
+		}
+	}
+}
+
+func (q *Queue) putBytes(ctx context.Context, data []byte) (queue.File, error) {
+	return q.Put(ctx, "", bytes.NewReader(data))
+}
+
+func (q *Queue) putPart(ctx context.Context, data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	part := hex.EncodeToString(sum[:])
+	return part, q.putOnce(ctx, "mm.cas."+part, data)
+}
+
+// putOnce stores a message whose subject has none yet.
+func (q *Queue) putOnce(ctx context.Context, subject string, data []byte) error {
+	return retry(ctx, func() error {
+		_, err := q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(0),
+			jetstream.WithRetryAttempts(0))
+		if isConflict(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// Get writes a file that was kept, and checks its digests.
+func (q *Queue) Get(ctx context.Context, file queue.File, to io.Writer) error {
+	whole := runs.NewHasher()
+	for _, part := range file.Parts {
+		data, err := q.stored(ctx, "mm.cas."+part)
+		if err != nil {
+			return fmt.Errorf("%s: a part of it, %s: %w", file.Path, part, err)
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != part {
+			return damaged(file, "the part "+part+" has other bytes")
+		}
+		_, _ = whole.Write(data)
+		if _, err := to.Write(data); err != nil {
+			return err
+		}
+	}
+	if whole.Digest() != file.Digest {
+		return damaged(file, "its bytes have another digest than was said")
+	}
+	return nil
+}
+
+func damaged(file queue.File, why string) error {
+	return &notebooks.Error{Kind: notebooks.KindRecord, File: file.Path,
+		Msg: "the file that the queue keeps is damaged: " + why}
+}
+
+func (q *Queue) getBytes(ctx context.Context, file queue.File) ([]byte, error) {
+	var b bytes.Buffer
+	err := q.Get(ctx, file, &b)
+	return b.Bytes(), err
+}
+
+func (q *Queue) stored(ctx context.Context, subject string) (data []byte, err error) {
+	err = retry(ctx, func() error {
+		msg, err := q.files.GetLastMsgForSubject(ctx, subject)
+		if err == nil {
+			data = msg.Data
+		}
+		return err
+	})
+	return data, err
+}
+
+// PutBase keeps a commit, as the pack that write writes, unless it is there.
+func (q *Queue) PutBase(ctx context.Context, commit string, write func(io.Writer) error) error {
+	if _, err := q.stored(ctx, "mm.base."+commit); !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	file, err := q.Put(ctx, commit, r)
+	_ = r.CloseWithError(err)
+	if err != nil {
+		return err
+	}
+	body, err := codec.Marshal(file)
+	if err != nil {
+		return err
+	}
+	return q.putOnce(ctx, "mm.base."+commit, body)
+}
+
+// GetBase writes the pack of a commit. It returns false if none is kept.
+func (q *Queue) GetBase(ctx context.Context, commit string, to io.Writer) (bool, error) {
+	body, err := q.stored(ctx, "mm.base."+commit)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	var file queue.File
+	if err == nil {
+		err = codec.Unmarshal(body, &file)
+	}
+	if err == nil {
+		err = q.Get(ctx, file, to)
+	}
+	return err == nil, err
+}

@@ -1,0 +1,166 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+)
+
+// What people do with jobs.
+
+func refused(format string, args ...any) *notebooks.Error {
+	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf(format, args...)}
+}
+
+func noJob(id string) error {
+	err := refused("there is no job %s", id)
+	err.Hint = "markmill jobs lists them"
+	return err
+}
+
+// wake puts the message into the queue that lets a worker look at a job.
+func (q *Queue) wake(ctx context.Context, queueName string, p queue.Priority, job string) error {
+	return retry(ctx, func() error {
+		_, err := q.js.Publish(ctx, "mm.q."+queueName+"."+string(p)+"."+job, nil, jetstream.WithRetryAttempts(0))
+		return err
+	})
+}
+
+// Submit puts a job into its queue. A job of the same id is returned as it is, and made is false.
+func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (job *queue.Job, made bool, err error) {
+	h, err := q.read(ctx, spec.ID)
+	if err != nil {
+		return nil, false, err
+	}
+	if h == nil {
+		// The wake-up comes first: one without a job is dropped in its time, and a job without one would be lost.
+		if err := q.wake(ctx, spec.Queue, spec.Priority, spec.ID); err != nil {
+			return nil, false, err
+		}
+		e := &queue.Entry{Kind: queue.Enqueued, Time: now, By: spec.By, Spec: spec}
+		state := queue.Job{}
+		if err := state.Add(e); err != nil {
+			return nil, false, err
+		}
+		_, err := q.append(ctx, &state, 0, e)
+		if err == nil {
+			return &state, true, nil
+		}
+		if !errors.Is(err, ErrFenced) {
+			return nil, false, err
+		}
+		if h, err = q.read(ctx, spec.ID); err != nil { // another process was as quick
+			return nil, false, err
+		}
+	}
+	return &h.Job, false, nil
+}
+
+// Job returns a job with its history.
+func (q *Queue) Job(ctx context.Context, id string) (*queue.History, error) {
+	h, err := q.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil {
+		return nil, noJob(id)
+	}
+	return h.History, nil
+}
+
+// control is what somebody asks of the worker that has a job.
+type control struct {
+	Job    string `json:"job"`
+	Begun  uint64 `json:"begun"` // of history: a job that was put back since is another matter
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+}
+
+// Cancel ends a job that waits, and asks the worker of one that is leased to end it. It returns the job as it is then.
+func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time) (*queue.Job, error) {
+	for {
+		h, err := q.read(ctx, id)
+		switch {
+		case err != nil:
+			return nil, err
+		case h == nil:
+			return nil, noJob(id)
+		case h.State.Ended():
+			return nil, refused("job %s has ended already: %s", id, h.State)
+		case h.State == queue.StateEnqueued:
+			state := h.Job
+			e := &queue.Entry{Kind: queue.Canceled, Time: now, By: by, Reason: reason}
+			if err := state.Add(e); err != nil {
+				return nil, err
+			}
+			if _, err = q.append(ctx, &state, h.last, e); errors.Is(err, ErrFenced) {
+				continue // a worker has taken it meanwhile
+			}
+			return &state, err
+		}
+		body, err := codec.Marshal(control{Job: id, Begun: h.begun, By: by, Reason: reason})
+		if err != nil {
+			return nil, err
+		}
+		return &h.Job, retry(ctx, func() error {
+			_, err := q.js.Publish(ctx, "mm.ctl."+id, body, jetstream.WithRetryAttempts(0))
+			return err
+		})
+	}
+}
+
+// asked is what was asked of the worker of a job; nil for nothing.
+func (q *Queue) asked(ctx context.Context, h *history) (*control, error) {
+	stream, err := q.js.Stream(ctx, controlStream)
+	if err != nil {
+		return nil, err
+	}
+	msg, err := stream.GetLastMsgForSubject(ctx, "mm.ctl."+h.ID)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	c := &control{}
+	if err == nil {
+		err = codec.Unmarshal(msg.Data, c)
+	}
+	if err != nil || c.Begun != h.begun {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Retry puts a job that failed, was canceled or was given up back into its queue.
+func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time) (*queue.Job, error) {
+	h, err := q.read(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case h == nil:
+		return nil, noJob(id)
+	case h.State == queue.StateCompleted:
+		return nil, refused("job %s has passed, and there is nothing to do again", id)
+	case h.State.Ended():
+		e := &queue.Entry{Kind: queue.Enqueued, Time: now, By: by, Reason: reason}
+		if err := h.Add(e); err != nil {
+			return nil, err
+		}
+		if _, err := q.append(ctx, &h.Job, h.last, e); err != nil {
+			return nil, err
+		}
+	case h.State != queue.StateEnqueued:
+		return nil, refused("job %s is %s; cancel it first", id, h.State)
+	}
+	// Also for a job that waits: whoever put it back may have been killed before this.
+	return &h.Job, q.wake(ctx, h.Queue, h.Priority, id)
+}
+
+// beat tells the other workers that the one of a job is alive.
+func (q *Queue) beat(job string) { _ = q.nc.PublishMsg(&nats.Msg{Subject: "mm.hb." + job}) }

@@ -1,0 +1,248 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+)
+
+const (
+	idle     = 200 * time.Millisecond // between looks at queues that are empty
+	orphaned = 10 * time.Minute       // age of a wake-up without a job that is dropped: who submitted it was killed
+	// MaxInVain is how often in a row workers take a job without finishing a step, until it is given up.
+	MaxInVain = 10
+)
+
+// Taker takes jobs for one worker.
+type Taker struct {
+	q         *Queue
+	worker    string
+	lease     time.Duration
+	now       func() time.Time
+	consumers []jetstream.Consumer // the most urgent first
+	subs      []*nats.Subscription
+
+	mu    sync.Mutex
+	heard map[string]time.Time // of each job, the last heartbeat
+	since time.Time            // since when heartbeats are heard
+	held  map[string]*Lease
+}
+
+// NewTaker makes a Taker for some queues. The lease is how long a worker may be silent before another takes its job.
+func (q *Queue) NewTaker(ctx context.Context, worker string, queues []string, lease time.Duration,
+	now func() time.Time) (*Taker, error) {
+	t := &Taker{q: q, worker: worker, lease: lease, now: now, heard: map[string]time.Time{}, held: map[string]*Lease{},
+		since: now()}
+	for _, p := range queue.Priorities {
+		for _, name := range queues {
+			// No BackOff and no InactiveThreshold: the one replaces AckWait, the other removes the consumer.
+			consumer, err := q.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
+				Durable: "q-" + name + "-" + string(p), FilterSubject: "mm.q." + name + "." + string(p) + ".*",
+				AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease, MaxDeliver: -1, MaxAckPending: -1})
+			if err != nil {
+				return nil, err
+			}
+			t.consumers = append(t.consumers, consumer)
+		}
+	}
+	for subject, handle := range map[string]nats.MsgHandler{"mm.hb.*": t.hear, "mm.ctl.*": t.obey} {
+		sub, err := q.nc.Subscribe(subject, handle)
+		if err != nil {
+			return nil, err
+		}
+		t.subs = append(t.subs, sub)
+	}
+	back := func() { // nothing was heard meanwhile
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.since = t.now()
+	}
+	q.back.Store(&back)
+	return t, q.nc.FlushTimeout(patience)
+}
+
+// Close ends the subscriptions.
+func (t *Taker) Close() {
+	for _, sub := range t.subs {
+		_ = sub.Unsubscribe() // the connection ends soon
+	}
+}
+
+func jobOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+func (t *Taker) hear(msg *nats.Msg) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	if len(t.heard) > 1000 {
+		for job, at := range t.heard {
+			if now.Sub(at) > t.lease {
+				delete(t.heard, job)
+			}
+		}
+	}
+	t.heard[jobOf(msg.Subject)] = now
+}
+
+func (t *Taker) obey(msg *nats.Msg) {
+	var c control
+	if codec.Unmarshal(msg.Data, &c) != nil {
+		return
+	}
+	t.mu.Lock()
+	l := t.held[c.Job]
+	t.mu.Unlock()
+	if l != nil && l.begun == c.Begun {
+		l.cancel(&c)
+	}
+}
+
+// quiet is how long the worker of a job must still be silent before another may take it: JetStream delivers again also
+// when the server was away, whose leases then look as if they were over.
+func (t *Taker) quiet(job string) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := t.since
+	if heard := t.heard[job]; heard.After(at) {
+		at = heard
+	}
+	return t.lease - t.now().Sub(at)
+}
+
+// Take waits for a job and claims it. With drain it returns nil when no job of the queues is left, here or elsewhere.
+func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
+	for begin := t.now(); ; {
+		l, found, err := t.once(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return l, nil // a job that was claimed is given back by its worker
+		case err == nil:
+			begin = t.now()
+		case !passing(err) || t.now().Sub(begin) > 2*patience && t.q.local != nil:
+			return nil, err
+		}
+		if l != nil {
+			return l, nil
+		}
+		if found {
+			continue
+		}
+		if drain && err == nil {
+			if left, err := t.left(ctx); err == nil && left == 0 {
+				return nil, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(idle):
+		}
+	}
+}
+
+// left counts the wake-ups of the queues.
+func (t *Taker) left(ctx context.Context) (n uint64, err error) {
+	for _, consumer := range t.consumers {
+		info, err := consumer.Info(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n += info.NumPending + uint64(info.NumAckPending)
+	}
+	return n, nil
+}
+
+// once looks at one wake-up. found says that there was one.
+func (t *Taker) once(ctx context.Context) (l *Lease, found bool, err error) {
+	for _, consumer := range t.consumers {
+		batch, err := consumer.FetchNoWait(1)
+		if err != nil {
+			return nil, false, err
+		}
+		for msg := range batch.Messages() {
+			l, err = t.consider(ctx, msg)
+			return l, true, err
+		}
+		if err := batch.Error(); err != nil {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
+}
+
+// consider decides what becomes of a wake-up. It returns a lease if the job is now this worker's.
+func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error) {
+	if err := msg.InProgress(); err != nil { // a server that starts again takes the job for older than it is
+		return nil, err
+	}
+	id := jobOf(msg.Subject())
+	h, err := t.q.read(ctx, id)
+	if err != nil {
+		return nil, errors.Join(err, msg.NakWithDelay(t.lease))
+	}
+	t.mu.Lock()
+	held := t.held[id]
+	t.mu.Unlock()
+	quiet := t.quiet(id)
+	switch {
+	case h == nil:
+		if meta, err := msg.Metadata(); err == nil && t.now().Sub(meta.Timestamp) > orphaned {
+			return nil, msg.Ack()
+		}
+		return nil, msg.NakWithDelay(time.Second) // it is being submitted
+	case h.State.Ended():
+		return nil, msg.Ack()
+	case held != nil:
+		held.adopt(msg)
+		return nil, nil
+	case h.NotBefore.After(t.now()):
+		return nil, msg.NakWithDelay(h.NotBefore.Sub(t.now()))
+	case h.State != queue.StateEnqueued && quiet > 0:
+		return nil, msg.NakWithDelay(quiet)
+	}
+	l := &Lease{t: t, id: id, msg: msg, state: h.Job, last: h.last, begun: h.begun, done: make(chan struct{})}
+	asked, err := t.q.asked(ctx, h)
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, msg.NakWithDelay(time.Second))
+	case asked != nil:
+		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Canceled, By: asked.By, Reason: asked.Reason}))
+	case h.InVain >= MaxInVain:
+		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Dead,
+			Reason: "workers took it again and again, and no step came to its end; the last reason: " + last(h)}))
+	}
+	if err := l.Publish(ctx, &queue.Entry{Kind: queue.Claimed}); err != nil {
+		return nil, ignoreFence(errors.Join(err, msg.NakWithDelay(t.lease)))
+	}
+	t.mu.Lock()
+	t.held[id] = l
+	t.mu.Unlock()
+	h.Job = l.state
+	l.Job = h.History
+	return l, nil
+}
+
+// ignoreFence drops the error of a job that another worker was quicker with.
+func ignoreFence(err error) error {
+	if errors.Is(err, ErrFenced) {
+		return nil
+	}
+	return err
+}
+
+// last is the last reason why a job was given back.
+func last(h *history) string {
+	for i := range h.Entries {
+		if e := h.Entries[len(h.Entries)-1-i]; e.Kind == queue.Released {
+			return e.Reason
+		}
+	}
+	return "the worker was lost"
+}

@@ -1,0 +1,160 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"markmill/runs"
+)
+
+// State is where a job is in its life.
+type State string
+
+// The states of a job.
+const (
+	StateEnqueued  State = "enqueued"
+	StateLeased    State = "leased"  // a worker has it, and no step runs yet
+	StateRunning   State = "running" // a worker runs a step
+	StateCompleted State = "completed"
+	StateFailed    State = "failed"
+	StateCanceled  State = "canceled"
+	StateDead      State = "dead"
+)
+
+// States lists the states.
+var States = []State{StateEnqueued, StateLeased, StateRunning, StateCompleted, StateFailed, StateCanceled, StateDead}
+
+// Ended reports whether nothing more happens to the job by itself.
+func (s State) Ended() bool {
+	return s == StateCompleted || s == StateFailed || s == StateCanceled || s == StateDead
+}
+
+// Job is the state of a job, a fold of its entries.
+type Job struct {
+	ID       string     `json:"id"`
+	State    State      `json:"state"`
+	Notebook string     `json:"notebook"`
+	Queue    string     `json:"queue"`
+	Priority Priority   `json:"priority"`
+	Worker   string     `json:"worker,omitzero"` // who has it, or had it last
+	Run      runs.RunID `json:"run,omitzero"`    // its newest run
+	Step     string     `json:"step,omitzero"`   // the step that runs
+	// Attempts counts how often a worker took the job; InVain, how often in a row no step was finished.
+	Attempts int `json:"attempts"`
+	InVain   int `json:"in_vain,omitzero"`
+	// Finished is the most steps that one of its runs has finished.
+	Finished int `json:"finished,omitzero"`
+	// Tried counts the runs that came to an end other than pass.
+	Tried     int         `json:"tried,omitzero"`
+	NotBefore time.Time   `json:"not_before,omitzero"`
+	Status    runs.Status `json:"status,omitzero"` // of the run that ended it
+	Reason    string      `json:"reason,omitzero"`
+	Enqueued  time.Time   `json:"enqueued"`
+	Changed   time.Time   `json:"changed"`
+}
+
+// Add applies an entry.
+func (j *Job) Add(e *Entry) error {
+	if j.State == "" && (e.Kind != Enqueued || e.Spec == nil) {
+		return errors.New("its first entry does not submit it")
+	}
+	if e.Spec != nil {
+		*j = Job{ID: e.Spec.ID, Notebook: e.Spec.Request.Path, Queue: e.Spec.Queue, Priority: e.Spec.Priority,
+			Enqueued: e.Time}
+	}
+	if j.State.Ended() && e.Kind != Enqueued {
+		return fmt.Errorf("it is %s, and an entry %s follows", j.State, e.Kind)
+	}
+	j.Changed, j.Reason = e.Time, e.Reason
+	switch e.Kind {
+	case Enqueued:
+		j.State, j.Status, j.Step, j.NotBefore = StateEnqueued, "", "", time.Time{}
+		j.InVain, j.Tried, j.Finished = 0, 0, 0
+	case Claimed:
+		j.State, j.Worker, j.Attempts, j.InVain = StateLeased, e.Worker, j.Attempts+1, j.InVain+1
+	case Recorded:
+		if j.Run, j.Step = e.Run, e.Step; e.Step != "" {
+			j.State = StateRunning
+		}
+		if e.Finished > j.Finished { // carried steps of a resumed run are no progress
+			j.InVain, j.Finished = 0, e.Finished
+		}
+	case Released:
+		j.State, j.NotBefore, j.Step = StateEnqueued, e.NotBefore, ""
+		if e.Anew {
+			j.Tried, j.InVain, j.Finished = j.Tried+1, 0, 0
+		}
+	case Completed, Failed, Canceled, Dead:
+		j.State, j.Status, j.Step = State(e.Kind), e.Status, ""
+		if e.Run != "" {
+			j.Run = e.Run
+		}
+	default:
+		return fmt.Errorf("an entry of the unknown kind %q", e.Kind)
+	}
+	return nil
+}
+
+// History is a job with its entries.
+type History struct {
+	Job
+	Entries []Entry
+}
+
+// Fold makes the state of a job of its entries.
+func Fold(entries []Entry) (*History, error) {
+	h := &History{Entries: entries}
+	for i := range entries {
+		if err := h.Add(&entries[i]); err != nil {
+			return nil, fmt.Errorf("job %s: entry %d: %w", h.ID, i+1, err)
+		}
+	}
+	return h, nil
+}
+
+// Spec is what was submitted.
+func (h *History) Spec() *Spec { return h.Entries[0].Spec }
+
+// Part is what was published of a run.
+type Part struct {
+	Run      runs.RunID
+	Journal  []byte
+	Files    map[string]File
+	Finished int // steps
+}
+
+// Furthest is the run of the job to go on from: of those since one came to its end, the one with the most finished
+// steps, and of these the newest. nil: no step has finished.
+func (h *History) Furthest() *Part {
+	var best, now *Part
+	for i := range h.Entries {
+		e := &h.Entries[i]
+		switch {
+		case e.Anew || e.Kind == Failed || e.Kind == Dead && e.Status != "": // that run came to its end
+			best, now = nil, nil
+		case e.Run == "":
+		case now == nil || now.Run != e.Run:
+			now = &Part{Run: e.Run, Files: map[string]File{}}
+			fallthrough
+		default:
+			now.Journal, now.Finished = append(now.Journal, e.Journal...), max(now.Finished, e.Finished)
+			for _, f := range e.Files {
+				now.Files[f.Path] = f
+			}
+			if now.Finished > 0 && (best == nil || now.Finished >= best.Finished) {
+				best = now
+			}
+		}
+	}
+	return best
+}
+
+// Record lists the files of the record that the job left; nil if it has none.
+func (h *History) Record() []File {
+	last := h.Entries[len(h.Entries)-1]
+	if !h.State.Ended() {
+		return nil
+	}
+	return last.Files
+}

@@ -1,0 +1,121 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"markmill/engine"
+	"markmill/runs"
+)
+
+func entries(list ...Entry) []Entry {
+	spec := &Spec{ID: "j", Queue: "default", Priority: Normal, Request: engine.Request{Path: "n.md"}}
+	return append([]Entry{{Kind: Enqueued, Spec: spec}}, list...)
+}
+
+func TestFold(t *testing.T) {
+	at := time.Date(2026, 11, 25, 7, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name string
+		list []Entry
+		want Job
+	}{
+		{"a worker has it", []Entry{{Kind: Claimed, Worker: "a"}},
+			Job{State: StateLeased, Worker: "a", Attempts: 1, InVain: 1}},
+		{"a step runs", []Entry{{Kind: Claimed, Worker: "a"}, {Kind: Recorded, Run: "r", Step: "one"}},
+			Job{State: StateRunning, Worker: "a", Run: "r", Step: "one", Attempts: 1, InVain: 1}},
+		{"what a resumed run carries is no progress", []Entry{{Kind: Claimed, Worker: "a"},
+			{Kind: Recorded, Run: "r", Finished: 2}, {Kind: Claimed, Worker: "b"}, {Kind: Recorded, Run: "s", Finished: 2}},
+			Job{State: StateLeased, Worker: "b", Run: "s", Attempts: 2, InVain: 1, Finished: 2}},
+		{"given back", []Entry{{Kind: Claimed, Worker: "a"}, {Kind: Released, NotBefore: at, Reason: "why"}},
+			Job{State: StateEnqueued, Worker: "a", Attempts: 1, InVain: 1, NotBefore: at, Reason: "why"}},
+		{"to be tried again", []Entry{{Kind: Claimed, Worker: "a"}, {Kind: Recorded, Run: "r", Finished: 1},
+			{Kind: Released, Anew: true}},
+			Job{State: StateEnqueued, Worker: "a", Run: "r", Attempts: 1, Tried: 1}},
+		{"put back by a person", []Entry{{Kind: Claimed, Worker: "a"}, {Kind: Failed, Run: "r", Status: runs.Fail},
+			{Kind: Enqueued, By: "p"}},
+			Job{State: StateEnqueued, Worker: "a", Run: "r", Attempts: 1}},
+	} {
+		h, err := Fold(entries(c.list...))
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		c.want.ID, c.want.Queue, c.want.Priority, c.want.Notebook = "j", "default", Normal, "n.md"
+		if h.Job != c.want {
+			t.Errorf("%s:\n%+v, want\n%+v", c.name, h.Job, c.want)
+		}
+	}
+	for words, list := range map[string][]Entry{
+		"does not submit it":                {{Kind: Claimed}},
+		"completed, and an entry canceled":  entries(Entry{Kind: Completed}, Entry{Kind: Canceled}),
+		"completed, and an entry completed": entries(Entry{Kind: Completed}, Entry{Kind: Completed}),
+		"unknown kind":                      entries(Entry{Kind: "else"}),
+	} {
+		if _, err := Fold(list); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want: %s", err, words)
+		}
+	}
+}
+
+// TestFurthest: a run that was killed while it carried the steps of another is not what the next one goes on from.
+func TestFurthest(t *testing.T) {
+	part := func(run, journal string, finished int, files ...string) Entry {
+		e := Entry{Kind: Recorded, Run: runs.RunID(run), Journal: []byte(journal), Finished: finished}
+		for _, f := range files {
+			e.Files = append(e.Files, File{Path: f, Bytes: int64(finished)})
+		}
+		return e
+	}
+	first := []Entry{{Kind: Claimed}, part("r", "a\n", 0, "notebook.md"), part("r", "b\n", 1, "x"),
+		part("r", "c\n", 2, "x")}
+	for _, c := range []struct {
+		name      string
+		list      []Entry
+		run       runs.RunID
+		journal   string
+		fileBytes int64 // of x
+	}{
+		{"nothing has finished", first[:2], "", "", 0},
+		{"one run", first, "r", "a\nb\nc\n", 2},
+		{"cut while it carried", append(first[:4:4], Entry{Kind: Claimed}, part("s", "d\n", 1, "x")), "r", "a\nb\nc\n", 2},
+		{"the newer of two", append(first[:4:4], Entry{Kind: Claimed}, part("s", "d\n", 2, "x")), "s", "d\n", 2},
+		{"given up and put back", append(first[:4:4], Entry{Kind: Dead}, Entry{Kind: Enqueued}), "r", "a\nb\nc\n", 2},
+		{"failed and put back", append(first[:4:4], Entry{Kind: Failed, Status: runs.Fail}, Entry{Kind: Enqueued}),
+			"", "", 0},
+		{"begun anew", append(first[:4:4], Entry{Kind: Released, Anew: true}), "", "", 0},
+	} {
+		h, err := Fold(entries(c.list...))
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		got := h.Furthest()
+		if c.run == "" {
+			if got != nil {
+				t.Errorf("%s: %+v", c.name, got)
+			}
+			continue
+		}
+		if got == nil || got.Run != c.run || string(got.Journal) != c.journal || got.Files["x"].Bytes != c.fileBytes {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+func TestIDOf(t *testing.T) {
+	for run, want := range map[string]string{"20261125T064508Z-n-de41": "20261125T064508Z-n-de41",
+		"a.b ü*>c": "a-b----c"} {
+		got := IDOf(run)
+		if got != want {
+			t.Errorf("%q: %q, want %q", run, got, want)
+		}
+		if err := CheckName("--key", got); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("x", 101), "-a"} {
+		if CheckName("--key", bad) == nil {
+			t.Errorf("%q passes", bad)
+		}
+	}
+}

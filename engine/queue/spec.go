@@ -1,0 +1,59 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+
+	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
+)
+
+// Spec is a job as it was submitted. It holds no value of a secret.
+type Spec struct {
+	ID       string         `json:"id"`
+	Queue    string         `json:"queue"`
+	Priority Priority       `json:"priority"`
+	Request  engine.Request `json:"request"`
+	Base     string         `json:"base"` // commit that the run begins with
+	// Output is where the output notebook goes when whoever submitted the job fetches its record; "" is nowhere.
+	Output  string `json:"output,omitzero"`
+	Retries int    `json:"retries,omitzero"` // further runs after one that did not pass
+	By      string `json:"by"`
+	Host    string `json:"host"`
+}
+
+// Priority orders the jobs of a queue that wait.
+type Priority string
+
+// Priorities lists the priorities, the most urgent first.
+var Priorities = []Priority{"high", "normal", "low"}
+
+// Normal is the priority of a job that names none.
+const Normal Priority = "normal"
+
+// DefaultQueue is the queue of a job that names none.
+const DefaultQueue = "default"
+
+var name = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
+
+// CheckName returns an error for a text that cannot name a job or a queue. option is where it was given.
+func CheckName(option, text string) error {
+	if name.MatchString(text) {
+		return nil
+	}
+	return &notebooks.Error{Kind: notebooks.KindOption,
+		Msg:  fmt.Sprintf("%s %q is no name of a job or a queue", option, text),
+		Hint: "use up to 100 letters, digits, - and _ of ASCII"}
+}
+
+// IDOf makes the id of a job of the id of a run, whose notebook may have any name.
+func IDOf(run string) string {
+	id := strings.Map(func(r rune) rune {
+		if r < 0x80 && name.MatchString(string(r)) || r == '-' {
+			return r
+		}
+		return '-'
+	}, run)
+	return id[:min(len(id), 100)]
+}

@@ -1,0 +1,95 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v6"
+	"github.com/go-git/go-git/v6/plumbing"
+	formatcfg "github.com/go-git/go-git/v6/plumbing/format/config"
+	"github.com/go-git/go-git/v6/plumbing/format/packfile"
+	"github.com/go-git/go-git/v6/plumbing/revlist"
+)
+
+// WriteBase writes a pack of one commit of the repository at root: the commit and its files, without its history.
+func WriteBase(root, commit string, to io.Writer) error {
+	repo, err := git.PlainOpenWithOptions(root, &git.PlainOpenOptions{DetectDotGit: true})
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	hash := plumbing.NewHash(commit)
+	at, err := repo.CommitObject(hash)
+	if err != nil {
+		return fmt.Errorf("commit %s: %w", commit, err)
+	}
+	objects, err := revlist.Objects(repo.Storer, []plumbing.Hash{at.TreeHash}, nil)
+	if err != nil {
+		return fmt.Errorf("the files of commit %s: %w", commit, err)
+	}
+	_, err = packfile.NewEncoder(to, repo.Storer, false).Encode(append(objects, hash), 0)
+	return err
+}
+
+// MakeBase makes a repository in a folder that is not there yet, with one commit, checked out, from what WriteBase
+// wrote. The history of the commit is cut off, as in a shallow clone. from is called with the writer of the pack; it
+// returns false if there is none, and then nothing is made.
+func MakeBase(dir, commit string, from func(io.Writer) (bool, error)) (made bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return false, err
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dir), ".tmp-base-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(temp)
+	pack, err := os.CreateTemp(temp, "pack-")
+	if err != nil {
+		return false, err
+	}
+	defer pack.Close()
+	if made, err = from(pack); !made || err != nil {
+		return false, err
+	}
+	if _, err := pack.Seek(0, io.SeekStart); err != nil {
+		return false, err
+	}
+	root := filepath.Join(temp, "repository")
+	if err := checkOut(root, commit, pack); err != nil {
+		return false, err
+	}
+	if err = os.Rename(root, dir); errors.Is(err, os.ErrExist) {
+		err = nil // another process was as quick
+	}
+	return err == nil, err
+}
+
+func checkOut(root, commit string, pack io.Reader) (err error) {
+	format := formatcfg.SHA1
+	if len(commit) == formatcfg.SHA256HexSize {
+		format = formatcfg.SHA256
+	}
+	repo, err := git.PlainInit(root, false, git.WithObjectFormat(format))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, repo.Close()) }()
+	if err := packfile.UpdateObjectStorage(repo.Storer, pack); err != nil {
+		return err
+	}
+	hash := plumbing.NewHash(commit)
+	if err := repo.Storer.SetShallow([]plumbing.Hash{hash}); err != nil {
+		return err
+	}
+	if err := repo.Storer.SetReference(plumbing.NewHashReference(plumbing.HEAD, hash)); err != nil {
+		return err
+	}
+	tree, err := repo.Worktree()
+	if err != nil {
+		return err
+	}
+	return tree.Reset(&git.ResetOptions{Commit: hash, Mode: git.HardReset})
+}
