@@ -35,8 +35,8 @@ func (s CheckState) Failing() bool { return s == CheckCritical || s == CheckErro
 
 // Check is what a step tagged check reported under a name.
 type Check struct {
-	Name    string           `json:"name"`
-	Step    notebooks.StepID `json:"step"`
+	Name string           `json:"name"`
+	Step notebooks.StepID `json:"step"`
 	CheckData
 }
 
@@ -91,14 +91,14 @@ func stateWords() string {
 	return strings.Join(words, ", ")
 }
 
-// checkOf reads a scrap of type check.
-func checkOf(scrap *ScrapData) (c Check, err error) {
-	name, found := strings.CutPrefix(scrap.Name, CheckPrefix)
+// CheckOf reads a scrap of type check: its name and its value.
+func CheckOf(scrap string, value codec.Raw) (c Check, err error) {
+	name, found := strings.CutPrefix(scrap, CheckPrefix)
 	if !found {
-		return c, fmt.Errorf("scrap %q is of type check, and its name does not begin with %s", scrap.Name, CheckPrefix)
+		return c, fmt.Errorf("scrap %q is of type check, and its name does not begin with %s", scrap, CheckPrefix)
 	}
 	c.Name = name
-	if err := codec.Unmarshal(scrap.Value, &c.CheckData); err != nil {
+	if err := codec.Unmarshal(value, &c.CheckData); err != nil {
 		return c, fmt.Errorf("check %q is no object with a state: %w", name, err)
 	}
 	return c, c.valid(name)
@@ -113,7 +113,7 @@ func (r *Run) Checks() []Check {
 			if scrap.Type != ScrapCheck {
 				continue
 			}
-			c, err := checkOf(scrap)
+			c, err := CheckOf(scrap.Name, scrap.Value)
 			if err != nil { // of a journal that somebody else wrote
 				c.State, c.Message = CheckError, err.Error()
 			}

@@ -77,7 +77,7 @@ func readScrap(line []byte) (ScrapData, error) {
 		return scrap, fmt.Errorf("scrap %q is of type text and its value is no string", scrap.Name)
 	}
 	if scrap.Type == ScrapCheck {
-		_, err := checkOf(&scrap)
+		_, err := CheckOf(scrap.Name, scrap.Value)
 		return scrap, err
 	}
 	return scrap, nil
