@@ -16,14 +16,14 @@ import (
 // one back, and none while nothing changes. The programs of PostgreSQL are stand-ins with its exit codes.
 func TestObservatory(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"bash", "python3", "sleep"} {
+	for _, program := range []string{"bash", "git", "python3", "sleep"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("there is no " + program)
 		}
 	}
 	dir, program := t.TempDir(), builtProgram(t)
 	in := func(words ...string) string { return filepath.Join(append([]string{dir}, words...)...) }
-	env := append(os.Environ(), "HOME="+in("home"), "XDG_CACHE_HOME="+in("home"), "MARKMILL_DIR="+in("kept"),
+	env := append(os.Environ(), "HOME="+in("home"), "XDG_CACHE_HOME="+in("home"),
 		"PATH="+in("bin")+":"+filepath.Dir(program)+":"+os.Getenv("PATH"))
 	do := func(name string, args ...string) (string, error) {
 		cmd := exec.Command(name, args...)
@@ -52,6 +52,8 @@ func TestObservatory(t *testing.T) {
 	}))
 	defer server.Close()
 
+	must("git", "init", "-q")
+	must("git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "--allow-empty", "-m", "base")
 	must("mkdir", "bin", "backups")
 	must(program, "new", "obs", "--kind", "observatory")
 	write(t, in("green.md"), "```bash {#a}\ntrue\n```\n")
