@@ -198,6 +198,8 @@ func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word s
 		case f.Reason != "":
 		case s.Has(notebooks.TagVolatile):
 			f.Reason = fmt.Sprintf("step %s is volatile", s.ID)
+		case s.Has(notebooks.TagHealth):
+			f.Reason = fmt.Sprintf("step %s is a check", s.ID)
 		case len(done.LeftRunning) > 0:
 			f.Reason = fmt.Sprintf("step %s left processes running", s.ID)
 		case len(done.InnerRuns) > 0:

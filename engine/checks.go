@@ -20,6 +20,9 @@ func (r *run) check(ctx context.Context) error {
 	if err := r.checkTests(); err != nil {
 		return err
 	}
+	if err := r.checkHealth(); err != nil {
+		return err
+	}
 	return r.checkSource(ctx)
 }
 

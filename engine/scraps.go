@@ -32,6 +32,10 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 			Hint: "glue values with glue, not by writing the file", Err: err}
 	}
 	for _, scrap := range list {
+		if scrap.Type == runs.ScrapCheck && !s.Has(notebooks.TagHealth) {
+			return &notebooks.Error{Kind: notebooks.KindOption, Step: s.ID, Hint: "tag it: {#" + string(s.ID) + " .check}",
+				Msg: "it reports " + scrap.Name + " and is not tagged check"}
+		}
 		scrap.Name = r.rec.conceal(scrap.Name)
 		if scrap.File != "" {
 			if err := r.keepScrapFile(s.ID, &scrap, dir, display); err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -190,6 +191,7 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 		Retry: again.data}); err != nil {
 		return done, err
 	}
+	delete(r.scraps, runs.CheckPrefix+string(s.ID)) // of the attempt before
 	display := r.ws.displayDir(s, n)
 	if done, err = r.execute(ctx, s, session, again.dir, done, dir, display, r.sinks.output); err != nil {
 		return done, err
@@ -201,7 +203,7 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 		}
 		done.Status, done.Error = runs.StepFailed, &runs.ErrorData{Name: "scrap", Value: bad.Msg}
 	}
-	return done, nil
+	return done, r.recordCheck(s, &done)
 }
 
 // displayDir is where a step's interpreter leaves rich results, and files of scraps.
@@ -394,16 +396,8 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		r.verdict.last(s.ID).Hint = "tag the step no-change if it is not to change anything"
 		return
 	}
-	words := done.Reason
-	if words == "" {
-		words = exitWords(s, done.Exit)
-		done.Reason = words
-		if e := done.Error; e != nil {
-			words = strings.TrimSuffix(e.Name+": "+e.Value, ": ") // a bare assert says no more
-		} else if f := done.Failed; f != nil {
-			words += fmt.Sprintf(" at line %d: %s", f.Line, f.Command)
-		}
-	}
+	words := endWords(s, done)
+	done.Reason = cmp.Or(done.Reason, exitWords(s, done.Exit))
 	code, provider := r.providerCode(s)
 	switch {
 	case !bad(done.Status):
@@ -412,6 +406,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		}
 	case done.TerminatedBy == "interrupt":
 		r.verdict.failed = s.ID // the run's own end says why
+	case s.Has(notebooks.TagHealth) && !r.verdict.late: // its check says so, and the next check is made
 	case done.Status == runs.StepFailed && code != "":
 		r.verdict.blocked = true
 		done.Reason = provider
@@ -432,6 +427,19 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 	if b := r.verdict.last(s.ID); b != nil && bad(done.Status) {
 		b.Hint = r.hint(s, done)
 	}
+}
+
+// endWords describe how a step ended, in as many words as there are.
+func endWords(s *PlannedStep, done *runs.StepFinishedData) string {
+	words := cmp.Or(done.Reason, exitWords(s, done.Exit))
+	switch e, f := done.Error, done.Failed; {
+	case done.Reason != "":
+	case e != nil:
+		return strings.TrimSuffix(e.Name+": "+e.Value, ": ") // a bare assert says no more
+	case f != nil:
+		return words + fmt.Sprintf(" at line %d: %s", f.Line, f.Command)
+	}
+	return words
 }
 
 // exitWords describe an exit code if nothing else says how a step ended.

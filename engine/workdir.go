@@ -19,7 +19,7 @@ type workdir struct {
 	Root    string
 	Tree    string // worktree.Options.Dir
 	Tmp     string // TMPDIR of the steps
-	Glue    string // on PATH: the commands glue and scrap
+	Glue    string // on PATH: the commands glue, scrap and check
 	Scraps  string // file that steps append scraps to
 	Display string // rich results of steps, a folder a step
 	Kernels string // a folder a session
@@ -54,7 +54,7 @@ func (e *Engine) makeWorkdir(root string) (*workdir, error) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
-	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"),
+	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"), filepath.Join("bin", "check"),
 		filepath.Join("sandbox", sandbox.HelperName)} {
 		if err == nil && e.Tools != "" {
 			err = os.Symlink(e.Tools, filepath.Join(making, link))

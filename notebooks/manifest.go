@@ -30,6 +30,8 @@ type Manifest struct {
 	// MaxManifestScraps only the first are listed, and ScrapsOmitted counts the others.
 	Scraps        []ManifestScrap `json:"scraps,omitempty"`
 	ScrapsOmitted int             `json:"scraps_omitted,omitzero"`
+	// Checks are what steps tagged check reported: the first MaxManifestScraps.
+	Checks []ManifestCheck `json:"checks,omitempty"`
 	// Changes is the change of the whole run, sorted by path; nil when it was not checked. Of more than
 	// MaxManifestChanges files only the first are listed, and ChangesOmitted counts the others.
 	Changes        []ManifestChange `json:"changes,omitzero"`
@@ -129,6 +131,16 @@ type ManifestTests struct {
 type ManifestScrap struct {
 	Name  string    `json:"name"`
 	Value codec.Raw `json:"value"`
+}
+
+// ManifestCheck is what a step tagged check reported.
+type ManifestCheck struct {
+	Name    string    `json:"name"`
+	Step    StepID    `json:"step"`
+	State   string    `json:"state"` // ok, warn, critical, error
+	Value   codec.Raw `json:"value,omitzero"`
+	Unit    string    `json:"unit,omitzero"`
+	Message string    `json:"message,omitzero"` // of at most MaxManifestScrap bytes
 }
 
 // ManifestChange is one changed file. The blob ids tie the proof to content: a reviewer can compare them with a branch.

@@ -139,6 +139,7 @@ const (
 	TagNoChange     = "no-change"
 	TagVolatile     = "volatile"
 	TagCheck        = "check-output"
+	TagHealth       = "check"
 	TagHideInput    = "hide-input"
 	TagHideOutput   = "hide-output"
 )

@@ -25,6 +25,7 @@ func ReportMarkdown(run *runs.Run) ([]byte, error) {
 	r.steps()
 	r.tests()
 	r.change()
+	r.checks()
 	r.scraps()
 	r.evidence()
 	return r.Bytes(), nil
@@ -200,6 +201,22 @@ func (r *report) change() {
 		r.printf("\n")
 	}
 	r.printf("As a patch: %s\n\n", r.code(d.Patch))
+}
+
+func (r *report) checks() {
+	checks := r.run.Checks()
+	if len(checks) == 0 {
+		return
+	}
+	r.printf("## Checks\n\n| check | step | state | value | message |\n| --- | --- | --- | --- | --- |\n")
+	for _, c := range checks[:min(len(checks), maxListed)] {
+		r.printf("| %s | %s | %s | %s | %s |\n", r.cell(c.Name), r.code(string(c.Step)), r.text(string(c.State)),
+			r.cell(strings.TrimSpace(string(c.Value)+" "+c.Unit)), r.cell(c.Message))
+	}
+	r.printf("\n")
+	if n := len(checks) - maxListed; n > 0 {
+		r.printf("… and %s.\n\n", plain.Counted(n, "check"))
+	}
 }
 
 func (r *report) scraps() {

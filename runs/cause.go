@@ -78,6 +78,7 @@ var fixes = map[string]string{
 	CodeJudgeChanged: "leave the protected files as they are, " +
 		"or let the tests pass with the base's version of them, too",
 	CodeAborted:              "markmill runs resume continues it",
+	CodeCheckCritical:        "mend what the check found",
 	CodeSecretMissing:        "set the variable that the message names",
 	CodeReviewerRejected:     "mend what the review rejects",
 	CodeApprovalRequired:     "ask for an approval: markmill approve shows the request and grants it",

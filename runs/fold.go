@@ -207,12 +207,15 @@ func (r *Run) addStep(event Event) error {
 	}
 }
 
-// Scraps returns every scrap of the run with its last value, in the order in which the names came first.
+// Scraps returns every scrap of the run but its checks with its last value, in the order in which the names came first.
 func (r *Run) Scraps() []ScrapData {
 	var scraps []ScrapData
 	at := map[string]int{}
 	for i := range r.Steps {
 		for _, scrap := range r.Steps[i].Scraps {
+			if scrap.Type == ScrapCheck {
+				continue
+			}
 			if k, found := at[scrap.Name]; found {
 				scraps[k] = scrap
 				continue

@@ -44,6 +44,7 @@ type Report struct {
 	Verification []ReportCheck        `json:"verification"`
 	Blockers     []Blocker            `json:"blockers"`
 	Scraps       []ScrapData          `json:"scraps"`
+	Checks       []Check              `json:"checks,omitempty"`
 	Steps        []ReportStep         `json:"steps"`
 	// ArtifactPaths is every file of the run directory, sorted, but report.json and report.md, which are made from
 	// this, and SHA256SUMS, which covers them.
@@ -113,7 +114,7 @@ func (rec *Record) Report(run *Run, known map[string]Digest) (*Report, error) {
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
 		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
 		ResumedFrom: run.Started.ResumedFrom, ApprovalStatus: run.Approval, Approval: run.Granted,
-		Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(),
+		Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(), Checks: run.Checks(),
 	}
 	r.addSteps(run)
 	if d := run.Diff; d != nil {

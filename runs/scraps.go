@@ -21,7 +21,7 @@ const (
 	ScrapFile  = "file"
 )
 
-var scrapTypes = []string{ScrapText, ScrapJSON, ScrapTable, ScrapImage, ScrapFile}
+var scrapTypes = []string{ScrapText, ScrapJSON, ScrapTable, ScrapImage, ScrapFile, ScrapCheck}
 
 // ReadScraps reads the JSON lines that steps append to their scraps file. offset is how many bytes the whole lines
 // take, for the next call to begin there: a last line without its newline is still being written. A line that is no
@@ -75,6 +75,10 @@ func readScrap(line []byte) (ScrapData, error) {
 		return scrap, fmt.Errorf("scrap %q is of type %s and has no value", scrap.Name, scrap.Type)
 	case scrap.Type == ScrapText && scrap.Value.Kind() != '"':
 		return scrap, fmt.Errorf("scrap %q is of type text and its value is no string", scrap.Name)
+	}
+	if scrap.Type == ScrapCheck {
+		_, err := CheckOf(scrap.Name, scrap.Value)
+		return scrap, err
 	}
 	return scrap, nil
 }

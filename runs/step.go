@@ -42,8 +42,8 @@ const (
 // ScrapData is the data of scrap.recorded, and a line of the scraps file that steps write.
 type ScrapData struct {
 	Name    string    `json:"name"`
-	Type    string    `json:"type"`           // text, json, table, image, file
-	Value   codec.Raw `json:"value,omitzero"` // text: a JSON string; json, table: the value
+	Type    string    `json:"type"`           // text, json, table, image, file, check
+	Value   codec.Raw `json:"value,omitzero"` // text: a JSON string; json, table, check: the value
 	MIME    string    `json:"mime,omitzero"`
 	File    string    `json:"file,omitzero"` // image, file: relative to the run directory
 	Digest  Digest    `json:"digest,omitzero"`

@@ -71,6 +71,8 @@ func closedCases() []closedCase {
 			status: fail, testLog: "=== t: skipped"},
 		{name: "verification_failed_allowed", code: runs.CodeVerificationFailed, event: runs.VerificationCompleted,
 			status: fail, files: ran("01-t/result.json"), testLog: "t"},
+		{name: "check_critical", code: runs.CodeCheckCritical, event: end, step: "a", status: fail,
+			files: ran("01-a/result.json")},
 		{name: "judge_changed", code: runs.CodeJudgeChanged, event: runs.VerificationCompleted, step: "t", status: fail,
 			files: append(slices.Clip(changedA), ran("02-t/result.json", "02-t/stdout")...), testLog: "1 passed",
 			patch: true},

@@ -16,7 +16,7 @@ import (
 
 func main() { os.Exit(Main()) }
 
-// Main is the whole program; it returns the exit code. Under the names glue and scrap it is the
+// Main is the whole program; it returns the exit code. Under the names glue, scrap and check it is the
 // command of that name that steps find on their PATH; under the sandbox helper's, that helper; under the warden's, a
 // run's warden.
 func Main() int {
@@ -25,6 +25,8 @@ func Main() int {
 		return kernel.GlueMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	case "scrap":
 		return kernel.ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	case "check":
+		return kernel.CheckMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
 	case sandbox.HelperName:
 		return sandbox.Main(os.Args[1:], os.Stderr)
 	case process.WardenName:

@@ -23,7 +23,8 @@ func (a *app) newCommand() *cobra.Command {
 		Use: "new NAME", Short: "Write a notebook to start from",
 		Long: `Writes NAME.md, which runs as it is. A NAME that ends in .md, .markdown or .ipynb is used as it is, and
 .ipynb gives a Jupyter notebook. An existing file is not changed. Kinds: task (a change and its test), health
-(measure, report, alert), agent (a coding agent scouts, implements, is reviewed and revises; tests decide).
+(measure, report, alert), agent (a coding agent scouts, implements, is reviewed and revises; tests decide),
+observatory (checks of a machine and its services).
 
 Exit codes: 0 written, 2 the file exists.`,
 		Example: "  markmill new rename-flag\n  markmill new checks/disk.md --kind health\n" +
@@ -32,7 +33,7 @@ Exit codes: 0 written, 2 the file exists.`,
 		RunE: func(_ *cobra.Command, names []string) error {
 			text, err := templates.ReadFile("templates/" + kind + ".md")
 			if err != nil {
-				return usagef("--kind %s is not known; known: task, health, agent", kind)
+				return usagef("--kind %s is not known; known: task, health, agent, observatory", kind)
 			}
 			path := names[0]
 			ext := filepath.Ext(path)
@@ -77,7 +78,7 @@ Exit codes: 0 written, 2 the file exists.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", "task", "what to start from: task, health, agent")
+	c.Flags().StringVar(&kind, "kind", "task", "what to start from: task, health, agent, observatory")
 	return c
 }
 

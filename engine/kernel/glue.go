@@ -172,7 +172,7 @@ func safeName(name string) string {
 // appendScrap adds a line in a single write, so that steps that run at once do not mix theirs.
 func appendScrap(path string, entry runs.ScrapData) error {
 	if path == "" {
-		return fmt.Errorf("MARKMILL_SCRAPS is not set: glue works in a step of a notebook")
+		return fmt.Errorf("MARKMILL_SCRAPS is not set: it works in a step of a notebook")
 	}
 	// The line has the value as it was written: canonical JSON would round a large integer.
 	value := entry.Value

@@ -65,7 +65,7 @@ func (h *harness) env(root string) []string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for _, name := range []string{"glue", "scrap"} {
+	for _, name := range []string{"glue", "scrap", "check"} {
 		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
 			h.t.Fatal(err)
 		}

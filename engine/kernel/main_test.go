@@ -17,6 +17,8 @@ func TestMain(m *testing.M) {
 		os.Exit(GlueMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 	case "scrap":
 		os.Exit(ScrapMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	case "check":
+		os.Exit(CheckMain(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 	}
 	if os.Getenv("KERNEL_TEST_HELPER") != "" {
 		startAndWait()

@@ -274,7 +274,7 @@ func TagsOf(tag string) []string {
 var ownTags = []string{
 	notebooks.TagParameters, notebooks.TagInjected, notebooks.TagTest, notebooks.TagReview, notebooks.TagSetup,
 	notebooks.TagFinally, notebooks.TagSkip, notebooks.TagRaises, notebooks.TagAllowFailure,
-	notebooks.TagInterrupt, notebooks.TagNoChange, notebooks.TagVolatile, notebooks.TagCheck, notebooks.TagHideInput,
+	notebooks.TagInterrupt, notebooks.TagNoChange, notebooks.TagVolatile, notebooks.TagCheck, notebooks.TagHealth, notebooks.TagHideInput,
 	notebooks.TagHideOutput, "step",
 }
 

@@ -180,10 +180,24 @@ func (p *page) scraps(res *outcome, body string) (markup, bool) {
 	w.put(`<table class="facts scraps"><caption>Scraps</caption>`)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		res.scraps = append(res.scraps, scrap{name, values[name]})
-		w.put("<tr><th>%s</th><td>%s</td></tr>", cleanLine(name), p.value(values[name]))
+		w.put("<tr><th>%s</th><td>%s</td></tr>", cleanLine(name), p.scrapValue(name, values[name]))
 	}
 	w.put("</table>")
 	return w.markup(), true
+}
+
+// scrapValue renders a scrap: what a check found in words.
+func (p *page) scrapValue(name string, v codec.Raw) markup {
+	c, err := runs.CheckOf(name, v)
+	if err != nil {
+		return p.value(v)
+	}
+	class := map[runs.CheckState]state{runs.CheckOK: passed, runs.CheckWarn: skipped}[c.State]
+	if c.State.Failing() {
+		class = failed
+	}
+	words, _, _ := p.budget.cut(strings.TrimPrefix(strings.TrimPrefix(c.Words(), string(c.State)), ": "))
+	return sprintf(`<span class="count %s">%s</span> %s`, markup(class), markup(c.State), cleanLine(words))
 }
 
 // value renders a JSON value: short ones on a line, long ones folded.

@@ -320,7 +320,7 @@ func (p *notebookPage) scrapRows(w *writer) {
 		for _, c := range r.scraps {
 			if list.more() {
 				list.put(`<tr><td><code>%s</code></td><td>%s</td><td><a class="ref" href="#%s">%s</a></td></tr>`,
-					cleanLine(c.name), p.value(c.value), stepPrefix+string(s.ID), cleanLine(string(s.ID)))
+					cleanLine(c.name), p.scrapValue(c.name, c.value), stepPrefix+string(s.ID), cleanLine(string(s.ID)))
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 			line("- " + reason)
 		}
 	}
-	for _, words := range []string{judgesWords(m.Judges), givenWords(m), headlineWords(m, headline)} {
+	for _, words := range []string{judgesWords(m.Judges), checksWords(m), givenWords(m), headlineWords(m, headline)} {
 		if words != "" {
 			line("")
 			line(words)
@@ -255,6 +255,8 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" &&
 		b.Rule == "":
 		return fmt.Sprintf("%s failed: %s", step, message)
+	case b.Code == runs.CodeCheckCritical:
+		return fmt.Sprintf("%s: %s", code(b.Rule), message)
 	case b.Code == runs.CodeReviewerRejected && b.Step != "":
 		return fmt.Sprintf("%s rejected: %s", step, message)
 	}

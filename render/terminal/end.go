@@ -39,6 +39,10 @@ func End(run *runs.Run, e Ending, color bool) string {
 	} else {
 		line("look", "markmill show last")
 	}
+	state := func(c runs.Check) runs.CheckState { return c.State }
+	if words := runs.CheckCounts(run.Checks(), state); words != "" {
+		line("checks", words)
+	}
 	if words := scalars(run); words != "" {
 		line("scraps", words)
 	}

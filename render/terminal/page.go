@@ -348,6 +348,9 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 			continue
 		}
 		value := string(s.Value)
+		if c, err := runs.CheckOf(s.Name, s.Value); err == nil {
+			value = c.Words()
+		}
 		if s.File != "" {
 			value = s.File
 			if p.Record != "" {

@@ -153,6 +153,11 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		}
 	}
 	p.section("Change", &change)
+	var checks table
+	for _, c := range run.Checks() {
+		checks.add(cell{shown(c.Name), ""}, cell{shown(plain.Cut(c.Words(), 100)), checkColor[c.State]})
+	}
+	p.section("Checks", &checks)
 	var scraps table
 	for _, s := range run.Scraps() {
 		value := string(s.Value)
@@ -164,6 +169,9 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	p.section("Scraps", &scraps)
 	return p.err
 }
+
+var checkColor = map[runs.CheckState]string{runs.CheckOK: green, runs.CheckWarn: yellow, runs.CheckCritical: red,
+	runs.CheckError: red}
 
 // page prints sections, and keeps the first error.
 type page struct {

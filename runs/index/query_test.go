@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"markmill/notebooks/codec"
+	"markmill/runs"
 	"markmill/runs/index"
+	"markmill/runs/runstest"
 )
 
 // Nothing but reading the views is possible, over a file and in memory.
@@ -84,7 +87,14 @@ func TestDocumentedQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _ := open(t, aStore(t, 200))
+	store := aStore(t, 200)
+	for i := range 20 {
+		value := codec.Raw(`{"state":"` + []string{"ok", "critical"}[i%2] + `","value":3}`)
+		if _, err := runstest.MakeScrap(store, start, 200+i, runs.CheckPrefix+"disk", value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, _ := open(t, store)
 	queries := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllSubmatch(text, -1)
 	if len(queries) < 10 {
 		t.Errorf("%d queries, want 10", len(queries))

@@ -78,6 +78,12 @@ func add(c *sqlite.Conn, one claimed) error {
 	if err := addScraps(c, n, r); err != nil {
 		return err
 	}
+	for i, found := range r.Checks() {
+		if err := insert(c, "health", n, found.Name, i, string(found.Step), string(found.State), numberOf(found.Value),
+			found.Unit, found.Message); err != nil {
+			return err
+		}
+	}
 	for i, cause := range r.Causes() {
 		if err := insert(c, "blocker", n, i, cause.Code, string(cause.Step), cause.Rule, cause.Message, cause.Hint,
 			list(cause.Paths), cause.Consequence); err != nil {

@@ -1,7 +1,7 @@
 package index
 
 // version is that of the tables below. An index of another version is made again.
-const version = 4
+const version = 5
 
 // valueMax is the longest value, in bytes, that the index keeps of a scrap. The record has longer ones.
 const valueMax = 64 << 10
@@ -31,6 +31,9 @@ CREATE TABLE parameter(
 	PRIMARY KEY(n, name)) WITHOUT ROWID;
 CREATE TABLE scrap(
 	n INTEGER NOT NULL, name TEXT NOT NULL, step TEXT, type TEXT, value, number REAL, json TEXT, mime TEXT, file TEXT, digest TEXT,
+	PRIMARY KEY(n, name)) WITHOUT ROWID;
+CREATE TABLE health(
+	n INTEGER NOT NULL, name TEXT NOT NULL, position INTEGER, step TEXT, state TEXT, value REAL, unit TEXT, message TEXT,
 	PRIMARY KEY(n, name)) WITHOUT ROWID;
 CREATE TABLE test(
 	n INTEGER NOT NULL, position INTEGER NOT NULL, step TEXT, runner TEXT,
@@ -65,6 +68,14 @@ CREATE VIEW agents AS SELECT run_id, position, step, backend, model, version, co
 	output_tokens, cost_usd FROM agent JOIN run USING(n);
 CREATE VIEW parameters AS SELECT run_id, name, type, value, number, json, given, origin FROM parameter JOIN run USING(n);
 CREATE VIEW scraps AS SELECT run_id, name, step, type, value, number, json, mime, file, digest FROM scrap JOIN run USING(n);
+CREATE INDEX health_name ON health(name, n);
+CREATE VIEW checks AS WITH seen AS (
+	SELECT run_id, notebook, started_at, started_ns, h.*,
+		lag(state) OVER (PARTITION BY notebook, name ORDER BY started_ns, run_id) AS before FROM health h JOIN run USING(n)),
+	counted AS (SELECT *, sum(before IS NOT state) OVER (PARTITION BY notebook, name ORDER BY started_ns, run_id) AS spell
+		FROM seen)
+	SELECT run_id, notebook, started_at, position, step, name, state, value, unit, message, before,
+		min(started_at) OVER (PARTITION BY notebook, name, spell) AS since FROM counted;
 CREATE VIEW tests AS SELECT run_id, position, step, runner, passed, failed, skipped FROM test JOIN run USING(n);
 CREATE VIEW blockers AS SELECT run_id, position, code, step, rule, message, hint, paths, consequence
 	FROM blocker JOIN run USING(n);
@@ -73,7 +84,7 @@ CREATE VIEW changes AS SELECT run_id, position, path, old_path, c.status, c.adde
 `
 
 // children are the tables that have rows of a run.
-var children = []string{"step", "agent", "parameter", "scrap", "test", "blocker", "change"}
+var children = []string{"step", "agent", "parameter", "scrap", "health", "test", "blocker", "change"}
 
 // Views are the names that a query can read.
-var Views = []string{"runs", "steps", "agents", "parameters", "scraps", "tests", "blockers", "changes"}
+var Views = []string{"runs", "steps", "agents", "parameters", "scraps", "checks", "tests", "blockers", "changes"}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"markmill/notebooks"
@@ -32,7 +33,11 @@ func Make(store runs.Store, start time.Time, i int, open bool) (runs.RunID, erro
 
 // MakeScrap is Make of a run that ends, with one more scrap, which may have any value.
 func MakeScrap(store runs.Store, start time.Time, i int, name string, value codec.Raw) (runs.RunID, error) {
-	return makeRun(store, start, i, false, &runs.ScrapData{Name: name, Type: runs.ScrapJSON, Value: value})
+	kind := runs.ScrapJSON
+	if strings.HasPrefix(name, runs.CheckPrefix) {
+		kind = runs.ScrapCheck
+	}
+	return makeRun(store, start, i, false, &runs.ScrapData{Name: name, Type: kind, Value: value})
 }
 
 func makeRun(store runs.Store, start time.Time, i int, open bool, more *runs.ScrapData) (runs.RunID, error) {

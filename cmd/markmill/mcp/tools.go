@@ -270,7 +270,7 @@ var tools = []tool{
 			return answer{doc: doc, more: "Give a smaller limit."}, err
 		}),
 	define("query", reads, "runs-query", "Ask the index of the runs in SQL, read-only. Views: runs, steps, parameters, "+
-		"scraps, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their columns.",
+		"scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their columns.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
 			doc, err := s.document(ctx, "runs", "query", "--json", "--", in.SQL)
 			return answer{doc: doc, more: "Choose fewer columns or rows."}, err

@@ -221,6 +221,14 @@
     }
     fs.appendFileSync(scrapsFile, JSON.stringify(entry) + '\n');
   };
+  const check = (name, state, { value, unit, message } = {}) => {
+    if (typeof name !== 'string' || name === '') throw new TypeError('check: the name of a check is a string that is not empty');
+    if (!['ok', 'warn', 'critical', 'error'].includes(state)) throw new TypeError(`check: the state is ok, warn, critical or error, not ${inspect(state)}`);
+    if (value !== undefined && !Number.isFinite(value)) throw new TypeError(`check: the value of "${name}" is ${inspect(value)}, which is no number`);
+    if (!scrapsFile) throw new Error('check: this session keeps no scraps');
+    const data = { state, value, unit: unit && String(unit), message: message && String(message) };
+    fs.appendFileSync(scrapsFile, JSON.stringify({ name: 'check:' + name, type: 'check', value: data }) + '\n');
+  };
   const scrap = (name) => {
     const found = readScraps(), entry = found.get(name);
     if (!entry) throw new Error(`no scrap is named "${name}"; known: ${[...found.keys()].sort().join(', ') || 'none yet'}`);
@@ -236,7 +244,7 @@
   // -- the session
 
   const define = (name, value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: true });
-  for (const [name, value] of Object.entries({ glue, scrap, scraps, display: (...values) => values.forEach(show) })) {
+  for (const [name, value] of Object.entries({ glue, scrap, scraps, check, display: (...values) => values.forEach(show) })) {
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
   }
   Object.defineProperty(globalThis, 'require', { configurable: true, get: () => createRequire(path.join(cwd(), 'step.js')),

@@ -274,6 +274,22 @@ class More:
         self.fill(entry, name, value, kind)
         self.put(entry)
 
+    def check(self, name, state, value, unit, message):
+        if not isinstance(name, str) or not name:
+            raise TypeError("check: the name of a check is a string that is not empty")
+        if state not in ("ok", "warn", "critical", "error"):
+            raise ValueError("check: the state is ok, warn, critical or error, not %r" % (state,))
+        if not self.state.scraps_file:
+            raise RuntimeError("check: this session keeps no scraps")
+        data = {"state": state}
+        if value is not None:
+            number = float(value)  # NumPy's numbers, too
+            if number != number or number in (float("inf"), float("-inf")):
+                raise ValueError("check: the value of %r is %r, which is no number" % (name, value))
+            data["value"] = int(number) if number.is_integer() and abs(number) < PLAIN else number
+        data.update((key, str(text)) for key, text in (("unit", unit), ("message", message)) if text)
+        self.put({"name": "check:" + name, "type": "check", "value": data})
+
     def put(self, entry):
         import json
         line = json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True) + "\n"

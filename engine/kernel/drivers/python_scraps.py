@@ -1,4 +1,4 @@
-# What every kernel of Python gives its steps: glue, scrap and scraps, as a dict by name. more gives what
+# What every kernel of Python gives its steps: glue, scrap, scraps and check, as a dict by name. more gives what
 # does their work, which is loaded when they are first used.
 def _mm_scraps(more):
     def glue(name, value, kind=None, display=False):
@@ -8,6 +8,10 @@ def _mm_scraps(more):
     def scrap(name):
         """Read a scrap that an earlier step of any language recorded."""
         return more().scrap(name)
+
+    def check(name, state, value=None, unit="", message=""):
+        """Report what a step tagged check found: ok, warn, critical or error."""
+        more().check(name, state, value, unit, message)
 
     class Scraps:
         """The scraps that the steps so far recorded, by name."""
@@ -27,4 +31,4 @@ def _mm_scraps(more):
             return self[name] if name in self else default
         def __repr__(self):
             return "scraps(%s)" % ", ".join(self)
-    return {"glue": glue, "scrap": scrap, "scraps": Scraps()}
+    return {"glue": glue, "scrap": scrap, "scraps": Scraps(), "check": check}
