@@ -21,6 +21,7 @@ import (
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
 	"markmill/notebooks/codec"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -184,7 +185,8 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return err
 	}
 	if dirty, err := repo.Dirty(ctx); err == nil && len(dirty) > 0 {
-		a.tell("markmill: %d uncommitted changes stay here; the job begins with commit %s\n", len(dirty), spec.Base)
+		a.tell("markmill: uncommitted changes stay here (%s); the job begins with commit %s\n",
+			plain.Counted(len(dirty), "file"), spec.Base)
 	}
 	call := a.callFor("submit", &o.queueOptions, a.store(repo.Root()), repo)
 	call.Spec, call.Wait, call.Follow, call.JSON = spec, o.wait, o.follow, o.json
