@@ -45,7 +45,11 @@ func (p peers) knitr(t *testing.T) {
 		t.Skip("there is no knitr")
 	}
 	dir := t.TempDir()
-	files, err := filepath.Glob(filepath.Join(sharedCorpus(), "md", "*.[Rq]md"))
+	corpus, err := filepath.Abs(sharedCorpus()) // the commands start in another folder
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(corpus, "md", "*.[Rq]md"))
 	if err != nil {
 		t.Fatal(err)
 	}
