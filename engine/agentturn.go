@@ -20,6 +20,7 @@ type turn struct {
 	err     error      // of the journal
 	home    string     // of the program
 	session string     // of the backend, to go on with; "" begins one
+	prompt  string     // for a session that goes on
 	end     runs.AgentData
 }
 
@@ -52,7 +53,8 @@ func (t *turn) takes() kernel.Turn {
 	if t == nil {
 		return kernel.Turn{}
 	}
-	return kernel.Turn{Home: t.home, Session: t.session, Event: t.event, Steer: t.run.rec.record.Steered, Raw: t.raw[0], Log: t.raw[1]}
+	return kernel.Turn{Home: t.home, Session: t.session, Prompt: t.prompt, Event: t.event,
+		Steer: t.run.rec.record.Steered, Raw: t.raw[0], Log: t.raw[1]}
 }
 
 // event appends an event to the journal. Texts are bounded, and what may hold a secret is digested as it is masked.

@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
-	"markmill/engine/kernel"
 	"markmill/engine/mask"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/disk"
@@ -348,12 +348,30 @@ func (r *run) continueTurn(s *PlannedStep, t *turn, out *stream) error {
 			return err
 		}
 	}
-	resumed := runs.AgentData{Kind: runs.AgentResume, Session: k.session(), Text: kernel.ContinuePrompt}
+	resumed := runs.AgentData{Kind: runs.AgentResume, Session: k.session(), Text: continuePrompt(k.turn)}
 	_, _ = out.Write([]byte(runs.Transcript(resumed)))
-	t.session = resumed.Session
+	t.session, t.prompt = resumed.Session, resumed.Text
 	if err := r.rec.emit(runs.AgentEventPrefix+runs.EventType(runs.AgentResume), s.ID, resumed); err != nil {
 		return err
 	}
 	_ = disk.RemoveAll(k.dir) // all that counts was moved; the next run tries again
 	return nil
+}
+
+// continuePrompt is what an agent is told whose turn was cut. It names the last commands that the journal has the end of:
+// a backend that was killed may not have written them into its session yet.
+func continuePrompt(turn []runs.AgentData) string {
+	const most = 20
+	var done []string
+	for _, e := range turn {
+		if e.Kind == runs.AgentCommand {
+			done = append(done, "\n$ "+e.Command)
+		}
+	}
+	prompt := "Your turn was interrupted. Go on from there: every file is as you left it. Do nothing again that is done; " +
+		"what the last command did before it was ended, you have to look at first."
+	if len(done) == 0 {
+		return prompt
+	}
+	return prompt + "\n\nThese commands of yours had ended:" + strings.Join(done[max(0, len(done)-most):], "")
 }

@@ -81,12 +81,9 @@ var agentVerdicts = []agentVerdict{
 	{"only-thinks", "blocked provider_reasoning_only", nil, false},
 }
 
-// agentUnsure are the scenarios that a program is not held to: it was not seen to their end, or takes minutes to it.
+// agentUnsure are the scenarios that CI does not hold a program to, because it takes more than a minute to their end.
 // docs/agents.md names them.
-var agentUnsure = map[string][]string{
-	"opencode": {"halfway", "hangs", "removes", "approves", "edits-the-limits", "prints-a-secret", "leaks-a-secret", "daemon",
-		"runs-markmill", "thinks", "only-thinks"},
-}
+var agentUnsure = map[string][]string{"opencode": {"halfway", "hangs"}}
 
 // agentLab is a repository in which agents are tried.
 type agentLab struct {

@@ -78,7 +78,7 @@ func (s *agentSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	t := agent.Turn{Prompt: string(r.Code), Model: s.agent.Model, Endpoint: s.agent.Endpoint, Home: home, Tmp: s.tmp(),
 		Key: s.key()}
 	if r.Turn.Session != "" {
-		t.Prompt, t.Session, to.session = ContinuePrompt, r.Turn.Session, r.Turn.Session
+		t.Prompt, t.Session, to.session = r.Turn.Prompt, r.Turn.Session, r.Turn.Session
 	}
 	for {
 		out, err := s.turn(ctx, r, t, to)
@@ -97,10 +97,6 @@ func (s *agentSession) Run(ctx context.Context, r Request) (Outcome, error) {
 		t.Prompt, t.Session = more, to.session
 	}
 }
-
-// ContinuePrompt is what an agent is told whose turn was cut.
-const ContinuePrompt = "Your turn was interrupted. Go on from there: every file is as you left it. Do nothing again that " +
-	"is done; what the last command did before it was ended, you have to look at first."
 
 // turn runs the program once.
 func (s *agentSession) turn(ctx context.Context, r Request, t agent.Turn, to *steered) (out Outcome, err error) {
