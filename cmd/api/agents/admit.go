@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
@@ -24,6 +25,9 @@ func Text(s string) string {
 	var got any
 	plain := s != "" && !strings.ContainsAny(s, "#:{}[]&*!|>'\"%@`,?-\n\t ") || strings.HasPrefix(s, "/") &&
 		!strings.ContainsAny(s, "#:'\"\n\t ")
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		plain = false // YAML has line breaks besides ours
+	}
 	if plain && yaml.Unmarshal([]byte(s), &got) == nil && got == any(s) {
 		return s
 	}

@@ -50,7 +50,7 @@ func TestEdit(t *testing.T) {
 func TestText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.OneOf(rapid.String(), rapid.StringMatching(`[~0-9a-z:#'"/. -]{0,12}`),
-			rapid.SampledFrom([]string{"on", "null", "1e3", "0x1f", "2026-01-01", "~", ""})).Draw(t, "text")
+			rapid.SampledFrom([]string{"A\u2028A", "A\u0085A", "on", "null", "1e3", "0x1f", "2026-01-01", "~", ""})).Draw(t, "text")
 		var got any
 		if err := yaml.Unmarshal([]byte("k: "+Text(want)+"\n"), &got); err != nil {
 			t.Fatal(want, err)
