@@ -22,8 +22,8 @@ func (a *app) runsQuery() *cobra.Command {
 	c := &cobra.Command{
 		Use: "query SQL", Short: "Ask the index of the runs in SQL, read-only", Args: args(1, 1),
 		Long: `Runs one SELECT of SQLite over the views runs, steps, parameters, scraps, agents, checks, tests, blockers and
-changes, which docs/index.md describes. SQL of - is read from standard input. The index is brought up to date first. Nothing
-but reading is possible: a statement that writes, attaches, sets a PRAGMA or opens a file is refused.
+changes, which docs/index.md describes. SQL of - is read from standard input. The index is brought up to date
+first. Nothing but reading is possible: a statement that writes, attaches, sets a PRAGMA or opens a file is refused.
 
 A table leaves out columns in which every value is NULL; the other formats have all columns.
 
