@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"markmill/cmd/api/retest"
 	"markmill/notebooks/ipynb"
@@ -251,8 +253,10 @@ func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (ve
 	said map[string]string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "nbval.xml")
+	// Each notebook starts a kernel, which takes a second or two, and longer on a loaded machine.
+	limit := peerTime + time.Duration(len(paths))*10*time.Second
 	// Its exit code says that something failed: that is in the report.
-	out, _, err := finished(t, dir, p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode,
+	out, _, err := peer(t, limit, func(c *exec.Cmd) { c.Dir = dir }, p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode,
 		"--nbval-cell-timeout", "120", "-o", "junit_family=xunit1", "--junitxml", report}, paths...)...)
 	raw, rerr := os.ReadFile(report)
 	if rerr != nil {

@@ -263,16 +263,15 @@ func TestApplyMovedLines(t *testing.T) {
 
 // TestApply puts a run's patch on the checkout, with the Git program and without.
 func TestApply(t *testing.T) {
-	apply := map[string]func(s *worktree.Source, patch []byte) error{
-		"git": func(s *worktree.Source, patch []byte) error { return applied(t, s, nil, patch) },
-		"own": func(s *worktree.Source, patch []byte) error {
-			t.Setenv("PATH", t.TempDir())
-			return applied(t, s, nil, patch)
-		},
-	}
 	path := os.Getenv("PATH")
-	for name, do := range apply {
+	for _, name := range []string{"git", "own"} {
 		t.Run(name, func(t *testing.T) {
+			do := func(s *worktree.Source, patch []byte) error {
+				if name == "own" {
+					t.Setenv("PATH", t.TempDir())
+				}
+				return applied(t, s, nil, patch)
+			}
 			g := gittest.New(t)
 			g.Write("a", "1\n2\n3\n")
 			g.Write("dir/b", "b\n")
