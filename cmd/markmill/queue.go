@@ -80,6 +80,7 @@ type submitOptions struct {
 	key          string
 	priority     string
 	labels       []string
+	after        []string
 	retries      int
 	wait, follow bool
 	json         bool
@@ -124,6 +125,8 @@ cannot be reached.`,
 	f.StringVar(&o.queue, "queue", queue.DefaultQueue, "`NAME` of the queue")
 	f.StringVar(&o.key, "key", "", "`ID` of the job: it is submitted only if there is none of that id")
 	f.StringSliceVar(&o.labels, "label", nil, "`LABEL,…` that a worker must offer to take the job; repeatable")
+	f.StringSliceVar(&o.after, "after", nil,
+		"take the job only when the jobs `ID,…` have completed, and cancel it when one of them fails; repeatable")
 	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
 	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
 	f.BoolVar(&o.wait, "wait", false, "wait for the end, and fetch the record")
@@ -148,6 +151,12 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 			return err
 		}
 	}
+	for _, id := range o.after {
+		if err := queue.CheckName("--after", id); err != nil {
+			return err
+		}
+	}
+	o.after = slices.Compact(slices.Sorted(slices.Values(o.after)))
 	labels, err := queue.CheckLabels(o.labels)
 	if err != nil {
 		return err
@@ -227,7 +236,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 	if err != nil {
 		host = "unknown"
 	}
-	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, Request: req, Base: string(base),
+	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after, Request: req, Base: string(base),
 		Retries: o.retries, By: userName(), Host: host}, nil
 }
 
@@ -347,14 +356,22 @@ Exit codes: as of its commands.`,
 			"canceled it and why.",
 			"0 it is canceled, or its worker has been asked, 2 there is no such job, 3 the queue cannot be reached.",
 			true, false},
+		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Those that run go on. markmill jobs shows who " +
+			"paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
+		{"resume", "Resume a queue that is paused", "Lets workers take jobs of a queue again.",
+			"0 it is resumed, 2 it is not paused, 3 the queue cannot be reached.", true, false},
 		{"retry", "Put a job back into its queue", "Puts a job that failed, was canceled or was given up back into its " +
 			"queue. It goes on from its run if that was\ncut, and begins a new one else.",
 			"0 it waits again, 2 there is no such job, or it passed or runs, 3 the queue cannot be reached.", true, false},
 	} {
 		call := &queue.Call{}
+		what, like := "JOB", "train-2026-11"
+		if d.do == "pause" || d.do == "resume" {
+			what, like = "QUEUE", "gpu"
+		}
 		sub := &cobra.Command{
-			Use: d.do + " JOB", Short: d.short, Args: args(1, 1),
-			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill jobs " + d.do + " train-2026-11",
+			Use: d.do + " " + what, Short: d.short, Args: args(1, 1),
+			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill jobs " + d.do + " " + like,
 			RunE: func(_ *cobra.Command, words []string) error {
 				if d.reason && strings.TrimSpace(call.Reason) == "" {
 					return usagef("--reason says why, in words that others read; give it")
@@ -363,7 +380,7 @@ Exit codes: as of its commands.`,
 				if err != nil {
 					return err
 				}
-				if err := queue.CheckName("JOB", words[0]); err != nil {
+				if err := queue.CheckName(what, words[0]); err != nil {
 					return err
 				}
 				made.ID, made.Reason, made.JSON = words[0], call.Reason, call.JSON
@@ -387,8 +404,8 @@ func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
-		Long: `Lists jobs with their state: enqueued, leased (a worker has it), running (which step), completed, failed,
-canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
+		Long: `Lists jobs with their state: held (it comes after others), enqueued, leased (a worker has it), running (which
+step), completed, failed, canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n  markmill jobs list --queue gpu --notebook 'reports/*.md'",
@@ -407,7 +424,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			}
 			for _, s := range states {
 				if !slices.Contains(queue.States, queue.State(s)) {
-					return usagef("--state %s is not known; known: enqueued, leased, running, completed, failed, canceled, dead", s)
+					return usagef("--state %s is not known; known: held, enqueued, leased, running, completed, failed, canceled, dead", s)
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}

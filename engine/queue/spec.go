@@ -16,6 +16,8 @@ type Spec struct {
 	Queue    string         `json:"queue"`
 	Priority Priority       `json:"priority"`
 	Labels   []string       `json:"labels,omitempty"` // that a worker must offer, sorted
+	After    []string       `json:"after,omitempty"`  // jobs that must complete before it may be taken
+	Behind   string         `json:"behind,omitzero"`  // a job of the same singleton that must have ended
 	Request  engine.Request `json:"request"`
 	Base     string         `json:"base"` // commit that the run begins with
 	// Output is where the output notebook goes when whoever submitted the job fetches its record; "" is nowhere.

@@ -115,6 +115,9 @@ func (s *storm) run(withServer bool) {
 	for i := range jobs {
 		spec := &queue.Spec{ID: fmt.Sprintf("job-%d", i), Queue: "default", Priority: queue.Priorities[i%3],
 			Labels: [][]string{nil, {"b"}, {"a", "b"}}[i/3%3], Base: base, By: "storm", Request: engine.Request{Path: "storm.md", Source: []byte(stormNotebook)}}
+		if i%5 > 1 { // most come after two others
+			spec.After = []string{fmt.Sprintf("job-%d", i-1), fmt.Sprintf("job-%d", i-2)}
+		}
 		if _, made, err := p.q.Submit(s.Context(), spec, time.Now()); err != nil || !made {
 			s.Fatalf("%s: %v, %v", spec.ID, made, err)
 		}

@@ -147,7 +147,7 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 		{Name: jobsStream, Subjects: []string{"mm.q.>"}, Retention: jetstream.WorkQueuePolicy},
 		{Name: eventsStream, Subjects: []string{"mm.ev.*"}, DenyDelete: true},
 		{Name: controlStream, Subjects: []string{"mm.ctl.*"}, MaxMsgsPerSubject: 1},
-		{Name: stateStream, Subjects: []string{"mm.job.*.*.*", "mm.worker.*", "mm.labels.*.*"}, MaxMsgsPerSubject: 1,
+		{Name: stateStream, Subjects: []string{"mm.job.*.*.*", "mm.dep.*.*", "mm.pause.*", "mm.one.*", "mm.worker.*", "mm.labels.*.*"}, MaxMsgsPerSubject: 1,
 			AllowMsgTTL: true},
 		{Name: filesStream, Subjects: []string{"mm.cas.*", "mm.base.*"}},
 	} {

@@ -102,8 +102,15 @@ func (q *Queue) Workers(ctx context.Context) (list []queue.Worker, err error) {
 
 // Waits says why no worker takes a job that waits; nothing if one may.
 func (q *Queue) Waits(ctx context.Context, job *queue.Job, now time.Time) ([]string, error) {
+	if job.State == queue.StateHeld {
+		return q.holds(ctx, job)
+	}
 	if job.State != queue.StateEnqueued {
 		return nil, nil
+	}
+	var p queue.Pause
+	if paused, err := q.get(ctx, "mm.pause."+job.Queue, &p); err != nil || paused {
+		return []string{"the queue " + p.Queue + " was paused by " + p.By + ": " + p.Reason}, err
 	}
 	list, err := q.Workers(ctx)
 	if err != nil {

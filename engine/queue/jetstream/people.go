@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -47,15 +48,21 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 		return nil, false, err
 	}
 	if h == nil {
-		// The wake-up comes first: one without a job is dropped in its time, and a job without one would be lost.
 		e := &queue.Entry{Kind: queue.Enqueued, Time: now, By: spec.By, Spec: spec}
-		state := queue.Job{}
-		if err := errors.Join(state.Add(e), q.wake(ctx, &state)); err != nil {
+		state := &queue.Job{}
+		if err := errors.Join(state.Add(e), q.checkAfter(ctx, spec.After)); err != nil {
 			return nil, false, err
 		}
-		_, err := q.append(ctx, &state, 0, e)
+		// What makes the job go on comes first: without a job it is dropped in its time, and a job without it would be lost.
+		if err := q.ready(ctx, state, now); err != nil {
+			return nil, false, err
+		}
+		_, err := q.append(ctx, state, 0, e)
+		if err == nil && state.State == queue.StateHeld {
+			state, err = q.free(ctx, spec.ID, now) // what it comes after may be there
+		}
 		if err == nil {
-			return &state, true, nil
+			return state, true, nil
 		}
 		if !errors.Is(err, ErrFenced) {
 			return nil, false, err
@@ -65,6 +72,18 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 		}
 	}
 	return &h.Job, false, nil
+}
+
+// ready makes a job go on that waits: now, or when other jobs have ended.
+func (q *Queue) ready(ctx context.Context, job *queue.Job, now time.Time) error {
+	if job.State != queue.StateHeld {
+		return q.wake(ctx, job)
+	}
+	others := job.After
+	if job.Behind != "" {
+		others = append(slices.Clone(others), job.Behind)
+	}
+	return q.hold(ctx, others, job.ID, now)
 }
 
 // Job returns a job with its history.
@@ -98,7 +117,7 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 			return nil, noJob(id)
 		case h.State.Ended():
 			return nil, refused("job %s has ended already: %s", id, h.State)
-		case h.State == queue.StateEnqueued:
+		case h.State == queue.StateEnqueued, h.State == queue.StateHeld:
 			state := h.Job
 			e := &queue.Entry{Kind: queue.Canceled, Time: now, By: by, Reason: reason}
 			if err := state.Add(e); err != nil {
@@ -106,6 +125,9 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 			}
 			if _, err = q.append(ctx, &state, h.last, e); errors.Is(err, ErrFenced) {
 				continue // a worker has taken it meanwhile
+			}
+			if err == nil {
+				err = q.settle(ctx, id, now)
 			}
 			return &state, err
 		}
@@ -152,17 +174,20 @@ func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time)
 		return nil, refused("job %s has passed, and there is nothing to do again", id)
 	case h.State.Ended():
 		e := &queue.Entry{Kind: queue.Enqueued, Time: now, By: by, Reason: reason}
-		if err := h.Add(e); err != nil {
+		if err := errors.Join(h.Add(e), q.checkAfter(ctx, h.After)); err != nil {
 			return nil, err
 		}
 		if _, err := q.append(ctx, &h.Job, h.last, e); err != nil {
 			return nil, err
 		}
-	case h.State != queue.StateEnqueued:
+	case h.State != queue.StateEnqueued && h.State != queue.StateHeld:
 		return nil, refused("job %s is %s; cancel it first", id, h.State)
 	}
 	// Also for a job that waits: whoever put it back may have been killed before this.
-	return &h.Job, q.wake(ctx, &h.Job)
+	if err := q.ready(ctx, &h.Job, now); err != nil || h.State != queue.StateHeld {
+		return &h.Job, err
+	}
+	return q.free(ctx, id, now)
 }
 
 // beat tells the other workers that the one of a job is alive.
