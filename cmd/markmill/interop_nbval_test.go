@@ -256,8 +256,9 @@ func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (ve
 	// Each notebook starts a kernel, which takes a second or two, and longer on a loaded machine.
 	limit := peerTime + time.Duration(len(paths))*10*time.Second
 	// Its exit code says that something failed: that is in the report.
-	out, _, err := peer(t, limit, func(c *exec.Cmd) { c.Dir = dir }, p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode,
-		"--nbval-cell-timeout", "120", "-o", "junit_family=xunit1", "--junitxml", report}, paths...)...)
+	out, _, err := peer(t, limit, func(c *exec.Cmd) { c.Dir = dir }, p.python, append([]string{"-m", "pytest", "-p",
+		"no:cacheprovider", "-q", mode, "--nbval-cell-timeout", "120", "-o", "junit_family=xunit1", "--junitxml",
+		report}, paths...)...)
 	raw, rerr := os.ReadFile(report)
 	if rerr != nil {
 		t.Fatalf("nbval: %v\n%s", err, out)
