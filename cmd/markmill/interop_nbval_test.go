@@ -254,8 +254,9 @@ func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (ve
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "nbval.xml")
 	// Its exit code says that something failed: that is in the report.
-	out, _, err := peer(t, timeFor(paths), func(c *exec.Cmd) { c.Dir = dir }, p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode,
-		"--nbval-cell-timeout", "120", "-o", "junit_family=xunit1", "--junitxml", report}, paths...)...)
+	out, _, err := peer(t, timeFor(paths), func(c *exec.Cmd) { c.Dir = dir }, p.python, append([]string{"-m", "pytest",
+		"-p", "no:cacheprovider", "-q", mode, "--nbval-cell-timeout", "120", "-o", "junit_family=xunit1", "--junitxml",
+		report}, paths...)...)
 	raw, rerr := os.ReadFile(report)
 	if rerr != nil {
 		t.Fatalf("nbval: %v\n%s", err, out)
