@@ -20,6 +20,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
@@ -232,12 +233,36 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		return nil, err
 	}
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
+	single, err := a.singleton(plan, eng)
+	if err != nil {
+		return nil, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after, Request: req, Base: string(base),
+	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after, Singleton: single, Request: req, Base: string(base),
 		Retries: o.retries, By: userName(), Host: host}, nil
+}
+
+// singleton is what the front matter says of other jobs of the same key; nil where they do not matter.
+func (a *app) singleton(plan *engine.Plan, eng *engine.Engine) (*queue.Singleton, error) {
+	front := plan.Notebook().Front.Singleton
+	if front.Key == "" || front.Overlap == notebooks.OverlapAllow {
+		return nil, nil
+	}
+	key, err := api.OutputPath(front.Key, eng, plan.Request())
+	if err != nil {
+		return nil, err
+	}
+	s := &queue.Singleton{Key: key, Overlap: front.Overlap}
+	if s.Overlap == queue.OverlapSteer {
+		s.Say = "This run was started again, and is not. Go on with these parameters:\n"
+		for _, b := range plan.Given() {
+			s.Say += b.Param.Name + " = " + b.Value.String() + "\n"
+		}
+	}
+	return s, nil
 }
 
 // runQueue runs the queue's program, which gets the call on its standard input: a notebook may be too long for an
@@ -356,6 +381,10 @@ Exit codes: as of its commands.`,
 			"canceled it and why.",
 			"0 it is canceled, or its worker has been asked, 2 there is no such job, 3 the queue cannot be reached.",
 			true, false},
+		{"steer", "Tell the agent that works on a job something", "Hands TEXT to the agent that works on a step of a job, as " +
+			"markmill runs steer does for a run. The record says who\nsaid it.",
+			"0 it was left for the agent, 2 no worker has the job, or no agent is at work, 3 the queue cannot be reached.",
+			false, false},
 		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Those that run go on. markmill jobs shows who " +
 			"paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
 		{"resume", "Resume a queue that is paused", "Lets workers take jobs of a queue again.",
@@ -369,8 +398,13 @@ Exit codes: as of its commands.`,
 		if d.do == "pause" || d.do == "resume" {
 			what, like = "QUEUE", "gpu"
 		}
+		count := 1
+		use := d.do + " " + what
+		if d.do == "steer" {
+			count, use, like = 2, use+" TEXT", like+" 'leave the tests alone'"
+		}
 		sub := &cobra.Command{
-			Use: d.do + " " + what, Short: d.short, Args: args(1, 1),
+			Use: use, Short: d.short, Args: args(count, count),
 			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill jobs " + d.do + " " + like,
 			RunE: func(_ *cobra.Command, words []string) error {
 				if d.reason && strings.TrimSpace(call.Reason) == "" {
@@ -382,6 +416,9 @@ Exit codes: as of its commands.`,
 				}
 				if err := queue.CheckName(what, words[0]); err != nil {
 					return err
+				}
+				if made.Text = strings.Join(words[1:], ""); d.do == "steer" && strings.TrimSpace(made.Text) == "" {
+					return usagef("steer takes a job and a text, and got no text")
 				}
 				made.ID, made.Reason, made.JSON = words[0], call.Reason, call.JSON
 				return a.becomeQueue(made)

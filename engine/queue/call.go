@@ -4,7 +4,7 @@ import "time"
 
 // Call is what the program that holds the queue is asked to do, as JSON.
 type Call struct {
-	Do      string `json:"do"`      // submit, worker, list, show, follow, cancel, retry, fetch, pause, resume
+	Do      string `json:"do"`      // the command: submit, worker, list, show, …
 	Program string `json:"program"` // path of markmill
 	Version string `json:"version"`
 	Root    string `json:"root,omitzero"` // of the repository; "" outside one
@@ -25,6 +25,7 @@ type Call struct {
 
 	ID     string `json:"id,omitzero"` // of the job, or of pause and resume the name of the queue
 	Reason string `json:"reason,omitzero"`
+	Text   string `json:"text,omitzero"`   // of steer
 	Filter Filter `json:"filter,omitzero"` // of list
 	JSON   bool   `json:"json,omitzero"`
 }

@@ -116,6 +116,12 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	}
 	a.tell("job %s: run %s of %s", a.spec.ID, req.ID, req.Path)
 	defer func() { _ = a.store.Remove(req.ID) }()
+	err = a.lease.Hear(func(by, text string) error {
+		return a.store.Record(req.ID).Steer(runs.SteerData{Text: text, Actor: by, Time: time.Now().UTC()})
+	})
+	if err != nil {
+		return "", err
+	}
 	p := &publisher{attempt: a, plan: plan, record: a.store.Record(req.ID), id: req.ID}
 	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views(), Observers: []engine.Observer{{Event: p.event}}})
 	switch {

@@ -28,6 +28,11 @@ func (p *program) submit(ctx context.Context) (int, error) {
 		p.tell("job %s waits in the queue %s, %s", job.ID, job.Queue, waiting(job))
 	case made:
 		p.tell("job %s waits in the queue %s", job.ID, job.Queue)
+	case job.ID != p.Spec.ID && p.Spec.Singleton.Overlap == queue.OverlapSteer:
+		p.tell("job %s of the singleton %s runs, and its agent was told the parameters; nothing was submitted", job.ID,
+			p.Spec.Singleton.Key)
+	case job.ID != p.Spec.ID:
+		p.tell("job %s of the singleton %s is %s; nothing was submitted", job.ID, p.Spec.Singleton.Key, job.State)
 	default:
 		p.tell("job %s was submitted before, and is %s", job.ID, job.State)
 	}
@@ -241,6 +246,14 @@ func (p *program) resume(ctx context.Context) (int, error) {
 	was, err := p.q.Resume(ctx, p.ID)
 	if err == nil {
 		p.tell("workers take jobs of the queue %s again, which %s had paused: %s", p.ID, was.By, was.Reason)
+	}
+	return exitPass, err
+}
+
+func (p *program) steer(ctx context.Context) (int, error) {
+	err := p.q.Steer(ctx, p.ID, p.User, p.Text)
+	if err == nil {
+		p.tell("it was left for the agent of job %s", p.ID)
 	}
 	return exitPass, err
 }

@@ -53,11 +53,26 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 		if err := errors.Join(state.Add(e), q.checkAfter(ctx, spec.After)); err != nil {
 			return nil, false, err
 		}
+		older := ""
+		if spec.Singleton != nil {
+			instead, cancel, err := q.single(ctx, spec, now)
+			if err != nil || instead != nil {
+				return instead, false, err
+			}
+			older = cancel
+			*state = queue.Job{} // what it is behind is known now
+			if err := state.Add(e); err != nil {
+				return nil, false, err
+			}
+		}
 		// What makes the job go on comes first: without a job it is dropped in its time, and a job without it would be lost.
 		if err := q.ready(ctx, state, now); err != nil {
 			return nil, false, err
 		}
 		_, err := q.append(ctx, state, 0, e)
+		if err == nil && older != "" {
+			err = q.supersede(ctx, older, spec, now)
+		}
 		if err == nil && state.State == queue.StateHeld {
 			state, err = q.free(ctx, spec.ID, now) // what it comes after may be there
 		}
@@ -72,6 +87,15 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 		}
 	}
 	return &h.Job, false, nil
+}
+
+// supersede cancels the job whose place another one takes, if it has not ended by itself.
+func (q *Queue) supersede(ctx context.Context, older string, spec *queue.Spec, now time.Time) error {
+	_, err := q.Cancel(ctx, older, spec.By, "job "+spec.ID+" of the singleton "+spec.Singleton.Key+" takes its place", now)
+	if h, readErr := q.read(ctx, older); readErr == nil && h != nil && h.State.Ended() {
+		return nil
+	}
+	return err
 }
 
 // ready makes a job go on that waits: now, or when other jobs have ended.
@@ -176,6 +200,16 @@ func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time)
 		e := &queue.Entry{Kind: queue.Enqueued, Time: now, By: by, Reason: reason}
 		if err := errors.Join(h.Add(e), q.checkAfter(ctx, h.After)); err != nil {
 			return nil, err
+		}
+		if s := h.Spec(); s.Singleton != nil {
+			alone := *s
+			alone.Singleton = &queue.Singleton{Key: s.Singleton.Key, Overlap: queue.OverlapSkip}
+			if other, _, err := q.single(ctx, &alone, now); err != nil || other != nil {
+				if err == nil {
+					err = refused("job %s of the same singleton, %s, is %s; cancel it first", other.ID, s.Singleton.Key, other.State)
+				}
+				return nil, err
+			}
 		}
 		if _, err := q.append(ctx, &h.Job, h.last, e); err != nil {
 			return nil, err

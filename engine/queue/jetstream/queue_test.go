@@ -375,6 +375,109 @@ func TestPause(t *testing.T) {
 	end(t, from, "j", queue.Completed)
 }
 
+// TestSingleton: of jobs of one key no two run at the same time, whatever becomes of those between.
+func TestSingleton(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	one := func(id, overlap string) *queue.Job {
+		t.Helper()
+		job, _, err := q.Submit(t.Context(), &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, By: "t",
+			Singleton: &queue.Singleton{Key: "k", Overlap: overlap, Say: "go on"}}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return job
+	}
+	want := func(id string, is queue.State) {
+		t.Helper()
+		if h := state(t, q, id); h.State != is {
+			t.Errorf("%+v", h.Job)
+		}
+	}
+	from := taker(t, q, "w")
+	one("a", queue.OverlapQueue)
+	running := take(t, from)
+	if job := one("b", queue.OverlapSkip); job.ID != "a" || there(t, q, "b") {
+		t.Errorf("%+v", job)
+	}
+	one("c", queue.OverlapQueue)
+	if _, err := q.Cancel(t.Context(), "c", "p", "why", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	one("d", queue.OverlapQueue) // behind a, which c was behind
+	one("e", queue.OverlapCancel)
+	want("d", queue.StateCanceled)
+	want("e", queue.StateHeld)
+	if err := running.End(t.Context(), &queue.Entry{Kind: queue.Failed}); err != nil {
+		t.Fatal(err)
+	}
+	l := take(t, from)
+	if l.Job.ID != "e" {
+		t.Fatal(l.Job.ID)
+	}
+	if _, err := q.Retry(t.Context(), "a", "p", "why", time.Now()); err == nil {
+		t.Error("a job is put back while another one of its singleton runs")
+	}
+	said, busy := "", errors.New("no agent is at work")
+	if err := l.Hear(func(by, text string) error { said += by + ": " + text; return busy }); err != nil {
+		t.Fatal(err)
+	}
+	if job := one("f", queue.OverlapSteer); job.State != queue.StateHeld || job.Behind != "e" {
+		t.Errorf("%+v", job)
+	}
+	if job := one("g", queue.OverlapSteer); job.State != queue.StateHeld { // f waits, and g takes its place
+		t.Errorf("%+v", job)
+	}
+	want("f", queue.StateCanceled)
+	if _, err := q.Cancel(t.Context(), "g", "p", "why", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	busy = nil
+	if job := one("h", queue.OverlapSteer); job.ID != "e" || there(t, q, "h") || said != "t: go ont: go on" {
+		t.Errorf("%+v, %s", job, said)
+	}
+	if err := q.Steer(t.Context(), "a", "p", "x"); err == nil {
+		t.Error("a job that has ended is told something")
+	}
+	if err := l.End(t.Context(), &queue.Entry{Kind: queue.Completed}); err != nil {
+		t.Fatal(err)
+	}
+	if job := one("i", queue.OverlapSkip); job.ID != "i" || job.State != queue.StateEnqueued {
+		t.Errorf("%+v", job)
+	}
+	end(t, from, "i", queue.Completed)
+	if _, err := q.Retry(t.Context(), "a", "p", "why", time.Now()); err != nil {
+		t.Error(err)
+	}
+	end(t, from, "a", queue.Completed)
+}
+
+// TestSingletonAtOnce: of several that are submitted at once, one is.
+func TestSingletonAtOnce(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	made := make(chan bool, 8)
+	for i := range cap(made) {
+		go func() {
+			_, ok, err := q.Submit(t.Context(), &queue.Spec{ID: fmt.Sprint("j", i), Queue: "default", Priority: queue.Normal,
+				By: "t", Singleton: &queue.Singleton{Key: "k", Overlap: queue.OverlapSkip}}, time.Now())
+			if err != nil {
+				t.Error(err)
+			}
+			made <- ok
+		}()
+	}
+	n := 0
+	for range cap(made) {
+		if <-made {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d were submitted", n)
+	}
+}
+
 // TestHandover: when the process that has the server ends, another one takes its place, with everything.
 func TestHandover(t *testing.T) {
 	t.Parallel()
