@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -214,8 +215,7 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source, o *submitOptions) (
 	*queue.Spec, error) {
 	if key, err := a.signKey(eng.Config); err != nil || key != "" {
-		return nil, errors.Join(err, usagef("the repository's settings, or MARKMILL_SIGN_KEY, say that records are signed, "+
-			"which a worker does not do; run the notebook with markmill run"))
+		return nil, errors.Join(err, errSigned())
 	}
 	req, keeps := plan.Request(), plan.Options().Given
 	for _, g := range req.Given { // a secret of the environment is not among them
@@ -233,6 +233,11 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		return nil, err
 	}
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
+	if eng.Config.Repository != "" {
+		if err := queue.CheckRepository(eng.Config.Repository); err != nil {
+			return nil, err
+		}
+	}
 	single, err := a.singleton(plan, eng)
 	if err != nil {
 		return nil, err
@@ -242,7 +247,13 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		host = "unknown"
 	}
 	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after, Singleton: single, Request: req, Base: string(base),
-		Retries: o.retries, By: userName(), Host: host}, nil
+		Repository: eng.Config.Repository,
+		Retries:    o.retries, By: userName(), Host: host}, nil
+}
+
+func errSigned() error {
+	return usagef("the repository's settings, or MARKMILL_SIGN_KEY, say that records are signed, which a worker does not " +
+		"do; run the notebook with markmill run")
 }
 
 // singleton is what the front matter says of other jobs of the same key; nil where they do not matter.
@@ -364,7 +375,7 @@ Exit codes: as of its commands.`,
 		"`FOLDER` of the Git repository (default: the one around the working directory)")
 	list := a.jobsList(&o)
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.jobsDead(&o))
+	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o))
 	for _, d := range []struct {
 		do, short, long, codes string
 		reason, json           bool
@@ -495,4 +506,40 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			return a.becomeQueue(made)
 		},
 	}
+}
+
+func (a *app) jobsPrune(o *queueOptions) *cobra.Command {
+	age, keep := "", 0
+	c := &cobra.Command{
+		Use: "prune", Short: "Remove jobs that ended long ago, with their records", Args: args(0, 0),
+		Long: `Removes jobs that ended longer ago than --older-than from the queue, with their records and the base commits
+that no other job needs. Jobs that have not ended stay, and so does what they come after. Records that were fetched are in
+.markmill/runs and stay.
+
+Exit codes: 0 removed, 2 usage, 3 the queue cannot be reached.`,
+		Example: "  markmill jobs prune --older-than 30d\n  markmill jobs prune --older-than 1d --keep 1000",
+		RunE: func(*cobra.Command, []string) error {
+			days, isDays := strings.CutSuffix(age, "d")
+			n, err := strconv.Atoi(days)
+			d := time.Duration(n) * 24 * time.Hour
+			if !isDays {
+				d, err = time.ParseDuration(age)
+			}
+			if err != nil || d < 0 || n < 0 || n > 36500 {
+				return usagef("--older-than %q is no time; write 30d, 12h or 0d", age)
+			}
+			if keep < 0 {
+				return usagef("--keep %d is no number of jobs", keep)
+			}
+			made, err := a.call("prune", o)
+			if err != nil {
+				return err
+			}
+			made.AgeNS, made.Keep = int64(d), keep
+			return a.becomeQueue(made)
+		},
+	}
+	c.Flags().StringVar(&age, "older-than", "30d", "remove jobs that ended longer ago than `TIME`, such as 30d or 12h")
+	c.Flags().IntVar(&keep, "keep", 0, "keep the newest `N` jobs that have ended, however old")
+	return c
 }

@@ -167,6 +167,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.goOn, "continue", "",
 		"go on with `RUN` at its first step that did not pass, with NOTEBOOK as it is now (see runs fork)")
 	o.sweep.flags(f)
+	o.sweep.queueFlags(f)
 	f.IntVar(&o.lanes.attempts, "attempts", 0, "compare `N` attempts of the agent, in the place of attempts= of its "+
 		"step (see lanes)")
 	o.lanes.flags(f)

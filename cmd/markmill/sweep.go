@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -29,10 +30,11 @@ type sweepOptions struct {
 	table                    string
 	maxRuns                  int
 	work                     sweep.Work
+	queue                    rowOptions
 }
 
 // sweepFlags are the names of the options that only a sweep has.
-var sweepFlags = []string{"matrix", "params-table", "include", "exclude", "max-runs", "jobs", "max-failures",
+var sweepFlags = []string{"matrix", "params-table", "include", "exclude", "max-runs", "jobs", "max-failures", "queue",
 	"fail-fast"}
 
 func (o *sweepOptions) flags(f *pflag.FlagSet) {
@@ -51,6 +53,12 @@ func (o *sweepOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.work.MaxFailures, "max-failures", 0, "begin no further run of a sweep after `N` did not pass")
 	f.BoolVar(&o.work.FailFast, "fail-fast", false,
 		"at the first run of a sweep that does not pass, interrupt the others and begin no further one")
+}
+
+// queueFlags are the options of a sweep whose rows are jobs.
+func (o *sweepOptions) queueFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.queue.name, "queue", "", "submit each run of a sweep to the queue `NAME`, for workers, and wait for them")
+	o.queue.flags(f)
 }
 
 // asked reports whether a sweep is to be run.
@@ -81,6 +89,10 @@ func (o *runOptions) checkSweep(c *cobra.Command, output string) error {
 	case output != "" && o.dirty == string(engine.DirtyInclude):
 		return usagef("--dirty include would take the OUTPUT of one run into the next; commit the changes, or " +
 			"leave OUTPUT out")
+	case o.sweep.queue.name != "" && c.Flags().Changed("jobs"):
+		return usagef("-j: how many jobs run at once is said to the workers (markmill worker -j); leave it out")
+	case o.sweep.queue.name != "" && (o.dirty == string(engine.DirtyInclude) || len(o.req.Copy) > 0):
+		return usagef("--dirty include and --copy are for runs on this machine: a job begins with a commit")
 	case o.sweep.maxRuns < 1:
 		return usagef("--max-runs %d allows nothing", o.sweep.maxRuns)
 	case o.sweep.work.MaxFailures < 0 || c.Flags().Changed("max-failures") && o.sweep.work.MaxFailures < 1:
@@ -208,8 +220,19 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 			fmt.Fprintln(a.stderr, a.sweepLine(s.Row(row), end, left))
 		}
 	}
-	done, err := s.Run(ctx)
+	if key != "" && o.sweep.queue.name != "" {
+		return errSigned()
+	}
+	rows, err := a.queueRows(&o.sweep.queue, s, eng.Store(api.RootOf(eng.Source)))
 	if err != nil {
+		return err
+	}
+	done, err := s.Run(ctx)
+	stopped := ""
+	if ctx.Err() == nil { // else a resumed sweep goes on with the jobs
+		stopped = "the sweep " + string(s.ID()) + " ended at a run that did not pass"
+	}
+	if err = errors.Join(err, rows.end(stopped)); err != nil {
 		return err
 	}
 	var ran []runs.RunID
@@ -279,7 +302,7 @@ func (a *app) printSweep(done *runs.Sweep, store runs.Store, o *runOptions) erro
 		a.tell("markmill: %s: %d of %d runs passed · evidence: %s\n", string(done.Completed.Status), passed,
 			len(done.Rows), files.Short(done.Dir))
 		if missing > 0 {
-			a.tell("markmill: %d runs are missing: markmill run --resume %s\n", missing, string(id))
+			a.tell("markmill: %d runs are missing: markmill run --resume %s%s\n", missing, string(id), o.sweep.queue.again())
 		}
 	}
 	return endWith(done.Completed.ExitCode)

@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"markmill/runs"
+)
 
 // Call is what the program that holds the queue is asked to do, as JSON.
 type Call struct {
@@ -26,6 +30,8 @@ type Call struct {
 	ID     string `json:"id,omitzero"` // of the job, or of pause and resume the name of the queue
 	Reason string `json:"reason,omitzero"`
 	Text   string `json:"text,omitzero"`   // of steer
+	AgeNS  int64  `json:"age_ns,omitzero"` // of prune: jobs that ended longer ago
+	Keep   int    `json:"keep,omitzero"`   // but the newest so many
 	Filter Filter `json:"filter,omitzero"` // of list
 	JSON   bool   `json:"json,omitzero"`
 }
@@ -61,6 +67,21 @@ type Shown struct {
 	Job     Job      `json:"job"`
 	Waits   []string `json:"waits,omitempty"` // why no worker takes it
 	Entries []Event  `json:"entries"`
+}
+
+// RowCall is a line of what a sweep of jobs is asked: to submit a row, or to cancel those that have not ended, and end.
+type RowCall struct {
+	Spec   *Spec  `json:"spec,omitempty"`
+	Cancel string `json:"cancel,omitzero"` // why
+}
+
+// RowEnd is a row of a sweep whose job has ended, and whose record is in the store.
+type RowEnd struct {
+	Job    string     `json:"job"`
+	State  State      `json:"state"`
+	Run    runs.RunID `json:"run,omitzero"` // "" for a job that left no record
+	Reason string     `json:"reason,omitzero"`
+	Error  string     `json:"error,omitzero"` // nothing became of the row
 }
 
 // Pause is a queue of which no job is taken.

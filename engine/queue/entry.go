@@ -19,6 +19,7 @@ const (
 	Completed Kind = "completed" // the run passed
 	Failed    Kind = "failed"    // the run came to another end, or could not begin
 	Canceled  Kind = "canceled"  // by a person
+	Removed   Kind = "removed"   // its entries are being removed
 	Dead      Kind = "dead"      // given up after several attempts
 )
 

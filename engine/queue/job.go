@@ -21,6 +21,7 @@ const (
 	StateFailed    State = "failed"
 	StateCanceled  State = "canceled"
 	StateDead      State = "dead"
+	StateRemoved   State = "removed" // of a job that ended: it is as good as gone
 )
 
 // States lists the states.
@@ -66,6 +67,10 @@ func (j *Job) Add(e *Entry) error {
 	if e.Spec != nil {
 		*j = Job{ID: e.Spec.ID, Notebook: e.Spec.Request.Path, Queue: e.Spec.Queue, Priority: e.Spec.Priority,
 			Labels: e.Spec.Labels, After: e.Spec.After, Behind: e.Spec.Behind, Enqueued: e.Time}
+	}
+	if e.Kind == Removed && j.State.Ended() {
+		j.State = StateRemoved
+		return nil
 	}
 	if j.State.Ended() && e.Kind != Enqueued {
 		return fmt.Errorf("it is %s, and an entry %s follows", j.State, e.Kind)

@@ -12,15 +12,16 @@ import (
 
 // Spec is a job as it was submitted. It holds no value of a secret.
 type Spec struct {
-	ID        string         `json:"id"`
-	Queue     string         `json:"queue"`
-	Priority  Priority       `json:"priority"`
-	Labels    []string       `json:"labels,omitempty"` // that a worker must offer, sorted
-	After     []string       `json:"after,omitempty"`  // jobs that must complete before it may be taken
-	Behind    string         `json:"behind,omitzero"`  // a job of the same singleton that must have ended
-	Singleton *Singleton     `json:"singleton,omitempty"`
-	Request   engine.Request `json:"request"`
-	Base      string         `json:"base"` // commit that the run begins with
+	ID         string         `json:"id"`
+	Queue      string         `json:"queue"`
+	Priority   Priority       `json:"priority"`
+	Labels     []string       `json:"labels,omitempty"` // that a worker must offer, sorted
+	After      []string       `json:"after,omitempty"`  // jobs that must complete before it may be taken
+	Behind     string         `json:"behind,omitzero"`  // a job of the same singleton that must have ended
+	Singleton  *Singleton     `json:"singleton,omitempty"`
+	Request    engine.Request `json:"request"`
+	Repository string         `json:"repository,omitzero"` // address that the base can be fetched from
+	Base       string         `json:"base"`                // commit that the run begins with
 	// Output is where the output notebook goes when whoever submitted the job fetches its record; "" is nowhere.
 	Output  string `json:"output,omitzero"`
 	Retries int    `json:"retries,omitzero"` // further runs after one that did not pass

@@ -59,7 +59,7 @@ func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	defer stop(nil)
 	r.stop = stop
 	engines := []*engine.Engine{s.Engine}
-	for len(engines) < s.jobs() && err == nil {
+	for len(engines) < s.jobs() && err == nil && s.Work.Elsewhere == nil {
 		var eng *engine.Engine
 		if eng, err = s.Work.Engine(); err == nil {
 			engines = append(engines, eng)
@@ -67,6 +67,9 @@ func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	}
 	defer engine.ShareWarden(string(r.id), engines...)()
 	var group sync.WaitGroup
+	if s.Work.Elsewhere != nil && err == nil {
+		err, engines = r.elsewhere(running, &group), nil
+	}
 	for _, eng := range engines {
 		eng.Beside = s.beside()
 		group.Go(func() { r.loop(running, &planner{Engine: eng}) })
@@ -239,7 +242,8 @@ func (r *runner) ended(row *row, ended *runs.SweepRunEndedData) {
 	r.left--
 	r.so.Rows[row.number-1].Run, r.so.Rows[row.number-1].Ended = ended.Run, ended
 	if !ended.Status.Passed() {
-		if r.failed++; r.Work.FailFast {
+		r.failed++
+		if r.Work.FailFast || r.Work.Elsewhere != nil && r.failed == r.Work.MaxFailures { // all have begun there
 			r.stop(engine.Interrupt{Signal: int(syscall.SIGTERM)})
 		}
 	}

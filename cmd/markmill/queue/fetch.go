@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"markmill/cmd/api"
 	"markmill/engine/queue"
@@ -16,6 +17,9 @@ import (
 	"markmill/notebooks"
 	"markmill/runs"
 )
+
+// askTime bounds the question which commits a repository has.
+const askTime = 20 * time.Second
 
 // write writes files that the queue keeps into a folder, and nowhere else.
 func (p *program) write(ctx context.Context, files []queue.File, to string) error {
@@ -106,8 +110,16 @@ func (p *program) output(ctx context.Context, to string, id runs.RunID) error {
 	return nil
 }
 
-// sendBase publishes the base commit of the job, unless the queue has it.
+// sendBase publishes the base commit of the job, unless the queue has it, or workers can fetch it: a branch or a tag of
+// the repository that the job names is that commit.
 func (p *program) sendBase(ctx context.Context) error {
+	if p.Spec.Repository != "" {
+		asking, stop := context.WithTimeout(ctx, askTime)
+		defer stop()
+		if shows, err := exchange.Shows(asking, p.Spec.Repository, p.Spec.Base); shows && err == nil {
+			return nil
+		}
+	}
 	return p.q.PutBase(ctx, p.Spec.Base, func(to io.Writer) error {
 		return exchange.WriteBase(p.Root, p.Spec.Base, to)
 	})

@@ -96,7 +96,7 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 		}
 		if cut, err := eng.Interrupted(a.store.Path(id)); err == nil {
 			if again, err := cut.Request(nil); err == nil {
-				again.OutputForm, req = req.OutputForm, again
+				again.OutputForm, again.Sweep, req = req.OutputForm, req.Sweep, again
 			}
 		}
 	}
@@ -150,13 +150,37 @@ func (a *attempt) repository(ctx context.Context) (string, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
+	fetched := a.fetchBase(ctx, dir)
+	if fetched == nil {
+		return dir, nil
+	}
 	made, err := exchange.MakeBase(dir, a.spec.Base, func(to io.Writer) (bool, error) {
 		return a.q.GetBase(ctx, a.spec.Base, to)
 	})
 	if err == nil && !made {
-		err = fmt.Errorf("neither the repository of the worker nor the queue has the base commit %s", a.spec.Base)
+		err = fmt.Errorf("neither the repository of the worker nor the queue has the base commit %s%w", a.spec.Base, fetched)
 	}
 	return dir, err
+}
+
+// fetchTime bounds the fetch of a base commit.
+const fetchTime = 10 * time.Minute
+
+// fetchBase makes a copy of the base commit from the repository that the job names. Its error goes on in a sentence.
+func (a *attempt) fetchBase(ctx context.Context, dir string) error {
+	if a.spec.Repository == "" {
+		return errors.New("")
+	}
+	ctx, stop := context.WithTimeout(ctx, fetchTime)
+	defer stop()
+	err := queue.CheckRepository(a.spec.Repository)
+	if err == nil {
+		err = exchange.FetchBase(ctx, dir, a.spec.Base, a.spec.Repository)
+	}
+	if err != nil {
+		return fmt.Errorf(", and it cannot be fetched from %s: %w", a.spec.Repository, err)
+	}
+	return nil
 }
 
 // engine makes the engine for a repository.

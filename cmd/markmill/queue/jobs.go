@@ -257,3 +257,10 @@ func (p *program) steer(ctx context.Context) (int, error) {
 	}
 	return exitPass, err
 }
+
+func (p *program) prune(ctx context.Context) (int, error) {
+	now := time.Now().UTC()
+	did, err := p.q.Prune(ctx, now.Add(-time.Duration(p.AgeNS)), p.Keep, p.User, now)
+	p.tell("%s removed, and %d KiB of files", plain.Counted(did.Jobs, "job"), int(did.Bytes>>10))
+	return exitPass, err
+}

@@ -32,12 +32,13 @@ const (
 type program struct {
 	queue.Call
 	q              *jetstream.Queue
+	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
 // Main is the program; it returns the exit code. Its argument is a queue.Call as JSON, "-" for standard input.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{stdout: stdout, stderr: stderr}
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
 	if len(args) != 1 {
 		return p.fail(&notebooks.Error{Kind: notebooks.KindOption, Msg: "markmill-queue is started by markmill submit, " +
 			"worker and jobs", Hint: "run one of these"})
@@ -87,7 +88,7 @@ func (p *program) interruptible() (context.Context, func()) {
 func (p *program) do(ctx context.Context) (int, error) {
 	commands := map[string]func(context.Context) (int, error){"submit": p.submit, "worker": p.work, "list": p.list,
 		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob,
-		"pause": p.pause, "resume": p.resume, "steer": p.steer}
+		"pause": p.pause, "resume": p.resume, "steer": p.steer, "sweep": p.sweep, "prune": p.prune}
 	command := commands[p.Do]
 	if command == nil {
 		return 0, fmt.Errorf("markmill-queue of another version: it does not know %q", p.Do)

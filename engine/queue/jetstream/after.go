@@ -32,7 +32,7 @@ func (q *Queue) hold(ctx context.Context, others []string, job string, now time.
 
 // checkAfter returns an error for jobs that are not there, or will not complete.
 func (q *Queue) checkAfter(ctx context.Context, after []string) error {
-	jobs, err := q.states(ctx, after)
+	jobs, err := q.States(ctx, after)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (q *Queue) free(ctx context.Context, id string, now time.Time) (*queue.Job,
 
 // waited returns the entry of a job that needs to wait no longer; nil while it does.
 func (q *Queue) waited(ctx context.Context, job *queue.Job, now time.Time) (*queue.Entry, error) {
-	others, err := q.states(ctx, job.After)
+	others, err := q.States(ctx, job.After)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (q *Queue) holds(ctx context.Context, job *queue.Job) (words []string, err 
 	if job.Behind != "" {
 		others = append(slices.Clone(others), job.Behind)
 	}
-	jobs, err := q.states(ctx, others)
+	jobs, err := q.States(ctx, others)
 	for _, id := range others {
 		if other := jobs[id]; other.State != queue.StateCompleted {
 			words = append(words, "job "+id+", which it comes after, is "+string(other.State))
@@ -154,7 +154,7 @@ func (q *Queue) holds(ctx context.Context, job *queue.Job) (words []string, err 
 // before it counts.
 func (q *Queue) behind(ctx context.Context, job *queue.Job, now time.Time) (bool, error) {
 	for before := job.Behind; before != ""; {
-		jobs, err := q.states(ctx, []string{before})
+		jobs, err := q.States(ctx, []string{before})
 		if err != nil {
 			return false, err
 		}
@@ -186,7 +186,7 @@ func (q *Queue) sweep(ctx context.Context, now time.Time) error {
 		}
 	}
 	for some := range slices.Chunk(others, 500) {
-		jobs, err := q.states(ctx, some)
+		jobs, err := q.States(ctx, some)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queu
 		}
 		return ErrFenced
 	})
-	if err == nil && e.Kind != queue.Recorded {
+	if err == nil && e.Kind != queue.Recorded && e.Kind != queue.Removed {
 		_ = q.index(ctx, now, last == 0) // the entry is there, and the index follows it
 	}
 	return at, err
@@ -143,7 +143,9 @@ func (q *Queue) read(ctx context.Context, job string) (*history, error) {
 		return nil, nil
 	}
 	var err error
-	h.History, err = queue.Fold(entries)
+	if h.History, err = queue.Fold(entries); err == nil && h.State == queue.StateRemoved {
+		return nil, nil
+	}
 	return &h, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -54,14 +55,25 @@ func (q *Queue) putPart(ctx context.Context, data []byte) (string, error) {
 	return part, q.putOnce(ctx, "mm.cas."+part, data)
 }
 
+// freshFor is how long what is stored may be counted on without an entry that names it. What is older is stored again,
+// since it may be removed at any moment if nothing names it: see Prune, which spares what is younger than twice that.
+const freshFor = 12 * time.Hour
+
+// isFresh reports whether a message was stored lately.
+func isFresh(msg *jetstream.RawStreamMsg) bool { return time.Since(msg.Time) < freshFor }
+
 // putOnce stores a message whose subject has none yet.
 func (q *Queue) putOnce(ctx context.Context, subject string, data []byte) error {
 	return retry(ctx, func() error {
 		_, err := q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(0),
 			jetstream.WithRetryAttempts(0))
-		if isConflict(err) {
-			return nil
+		if !isConflict(err) {
+			return err
 		}
+		if msg, err := q.files.GetLastMsgForSubject(ctx, subject); err != nil || isFresh(msg) {
+			return err
+		}
+		_, err = q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, jetstream.WithRetryAttempts(0))
 		return err
 	})
 }
@@ -112,7 +124,11 @@ func (q *Queue) stored(ctx context.Context, subject string) (data []byte, err er
 
 // PutBase keeps a commit, as the pack that write writes, unless it is there.
 func (q *Queue) PutBase(ctx context.Context, commit string, write func(io.Writer) error) error {
-	if _, err := q.stored(ctx, "mm.base."+commit); !errors.Is(err, jetstream.ErrMsgNotFound) {
+	subject := "mm.base." + commit
+	switch msg, err := q.files.GetLastMsgForSubject(ctx, subject); {
+	case err == nil && isFresh(msg):
+		return nil
+	case err != nil && !errors.Is(err, jetstream.ErrMsgNotFound):
 		return err
 	}
 	r, w := io.Pipe()
@@ -126,7 +142,7 @@ func (q *Queue) PutBase(ctx context.Context, commit string, write func(io.Writer
 	if err != nil {
 		return err
 	}
-	return q.putOnce(ctx, "mm.base."+commit, body)
+	return q.putOnce(ctx, subject, body)
 }
 
 // GetBase writes the pack of a commit. It returns false if none is kept.

@@ -82,7 +82,7 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (jobs []queue.Job, tot
 			ids = append(ids, job.ID)
 		}
 	}
-	now, err := q.states(ctx, ids)
+	now, err := q.States(ctx, ids)
 	for _, id := range ids {
 		if job, ok := now[id]; ok && (states["*"] || states[indexed(job.State)]) {
 			jobs = append(jobs, job)
@@ -98,8 +98,8 @@ func jobIn(msg jetstream.Msg) (job queue.Job, err error) {
 	return job, err
 }
 
-// states returns the states of jobs, as their last entries have them.
-func (q *Queue) states(ctx context.Context, ids []string) (map[string]queue.Job, error) {
+// States returns the states of jobs, as their last entries have them.
+func (q *Queue) States(ctx context.Context, ids []string) (map[string]queue.Job, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -178,4 +178,35 @@ func (q *Queue) tail(ctx context.Context, stream string, subjects []string, want
 		}
 	}
 	return nil, total, nil // all were replaced meanwhile
+}
+
+// scan calls each with the messages of a stream that are there when it begins.
+func (q *Queue) scan(ctx context.Context, stream string, cfg jetstream.OrderedConsumerConfig,
+	each func(jetstream.Msg) error) error {
+	consumer, err := q.js.OrderedConsumer(ctx, stream, cfg)
+	if err != nil {
+		return err
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil || info.NumPending == 0 {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for range info.NumPending {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err == nil {
+			err = each(msg)
+		}
+		if err != nil {
+			return err
+		}
+		if meta, err := msg.Metadata(); err != nil || meta.NumPending == 0 {
+			return err
+		}
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func refused(format string, args ...any) *notebooks.Error {
 
 func noJob(id string) error {
 	err := refused("there is no job %s", id)
-	err.Hint = "markmill jobs lists them"
+	err.Hint = "markmill jobs lists them; markmill jobs prune removes those that ended long ago"
 	return err
 }
 
@@ -85,6 +85,9 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 		if h, err = q.read(ctx, spec.ID); err != nil { // another process was as quick
 			return nil, false, err
 		}
+	}
+	if h == nil {
+		return nil, false, refused("job %s is being removed; submit it again in a moment", spec.ID)
 	}
 	return &h.Job, false, nil
 }

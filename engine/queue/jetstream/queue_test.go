@@ -607,6 +607,101 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestPrune: what ended long ago goes, with what only it names; the rest is as it was, and so is what is just stored.
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	now := time.Now()
+	put := func(text string) queue.File {
+		t.Helper()
+		file, err := q.putBytes(t.Context(), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	for _, base := range []string{"b1", "b2"} {
+		err := q.PutBase(t.Context(), base, func(w io.Writer) error { _, err := io.WriteString(w, "pack "+base); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := func(id, base string, after ...string) {
+		t.Helper()
+		_, _, err := q.Submit(t.Context(), &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, Base: base, By: "t",
+			After: after}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := taker(t, q, "w")
+	run := func(id string, e *queue.Entry) {
+		t.Helper()
+		l := take(t, from)
+		if l.Job.ID != id {
+			t.Fatalf("%s is taken instead of %s", l.Job.ID, id)
+		}
+		if err := l.End(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shared, own, later := put("shared"), put("own"), put("later")
+	spec("old", "b1")
+	run("old", &queue.Entry{Kind: queue.Failed, Files: []queue.File{shared, own}})
+	spec("needed", "b1")
+	run("needed", &queue.Entry{Kind: queue.Completed, Files: []queue.File{own}})
+	spec("new", "b2")
+	run("new", &queue.Entry{Kind: queue.Completed, Files: []queue.File{shared}, Journal: make([]byte, most)})
+	spec("waits", "b2")
+	spec("held", "b2", "needed", "waits")
+
+	days := now.Add(10 * freshFor)
+	p, err := q.Prune(t.Context(), now.Add(-time.Hour), 0, "p", now)
+	if err != nil || p != (Pruned{}) {
+		t.Fatal(p, err)
+	}
+	p, err = q.Prune(t.Context(), days, 1, "p", now) // of those that have ended, new is the newest
+	if err != nil || p != (Pruned{Jobs: 1}) {
+		t.Fatal(p, err)
+	}
+	for id, want := range map[string]bool{"old": false, "needed": true, "new": true, "waits": true, "held": true} {
+		if there(t, q, id) != want {
+			t.Errorf("%s: %v", id, !want)
+		}
+	}
+	if p, err = q.Prune(t.Context(), now, 1, "p", days); err != nil || p.Jobs != 0 || p.Parts != 1 || p.Bytes < 5 {
+		t.Fatal(p, err) // later: nothing names it
+	}
+	if _, err := q.getBytes(t.Context(), later); err == nil {
+		t.Error("a part that nothing names is there")
+	}
+	if err := q.Pause(t.Context(), queue.Pause{Queue: "none"}); err != nil { // the newest message of the index's stream
+		t.Fatal(err)
+	}
+	run("waits", &queue.Entry{Kind: queue.Completed})
+	run("held", &queue.Entry{Kind: queue.Completed})
+	if p, err = q.Prune(t.Context(), days, 3, "p", days); err != nil || p.Jobs != 1 || p.Parts != 3 { // own, b1 and its pack
+		t.Error(p, err)
+	}
+	if _, err := q.getBytes(t.Context(), shared); err != nil {
+		t.Error(err)
+	}
+	if found, err := q.GetBase(t.Context(), "b2", io.Discard); !found || err != nil {
+		t.Error(found, err)
+	}
+	if h := state(t, q, "new"); len(h.Entries[len(h.Entries)-1].Journal) != most {
+		t.Error("an entry in a file has gone")
+	}
+	if jobs, total, err := q.List(t.Context(), queue.Filter{Limit: 10}); err != nil || total != 3 || len(jobs) != 3 {
+		t.Error(jobs, total, err)
+	}
+	if _, err := q.Retry(t.Context(), "old", "p", "why", now); err == nil {
+		t.Error("a job that was removed is put back")
+	}
+	spec("old", "b2") // its name is free again
+	run("old", &queue.Entry{Kind: queue.Completed})
+}
+
 func TestRedacted(t *testing.T) {
 	for url, want := range map[string]string{"nats://a:b@h:1,tls://t@g": "nats://…@h:1,tls://…@g",
 		"h": "h", "a:p@h": "…@h"} {

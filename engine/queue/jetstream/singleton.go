@@ -95,7 +95,7 @@ func (q *Queue) single(ctx context.Context, spec *queue.Spec, now time.Time) (in
 // runsYet returns a job, or where it ended without having run, the one that it was behind; nil if it is not there.
 func (q *Queue) runsYet(ctx context.Context, id string) (*queue.Job, error) {
 	for {
-		jobs, err := q.states(ctx, []string{id})
+		jobs, err := q.States(ctx, []string{id})
 		job, ok := jobs[id]
 		if err != nil || !ok {
 			return nil, err

@@ -209,6 +209,7 @@ func (t *Taker) quiet(job string) time.Duration {
 
 // Take waits for a job and claims it. With drain it returns nil when no job of the queues is left, here or elsewhere.
 func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
+	empty := false // when the worker looked last; a consumer learns of a new wake-up a moment after its publisher
 	for begin := t.now(); ; {
 		l, found, err := t.once(ctx)
 		switch {
@@ -223,10 +224,13 @@ func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
 			return l, nil
 		}
 		if found {
+			empty = false
 			continue
 		}
 		if drain && err == nil {
-			if left, err := t.left(ctx); err == nil && left == 0 {
+			left, err := t.left(ctx)
+			was := empty
+			if empty = err == nil && left == 0; empty && was {
 				return nil, nil
 			}
 		}

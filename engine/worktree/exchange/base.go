@@ -1,17 +1,21 @@
 package exchange
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-git/go-git/v6"
+	"github.com/go-git/go-git/v6/config"
 	"github.com/go-git/go-git/v6/plumbing"
 	formatcfg "github.com/go-git/go-git/v6/plumbing/format/config"
 	"github.com/go-git/go-git/v6/plumbing/format/packfile"
 	"github.com/go-git/go-git/v6/plumbing/revlist"
+	"github.com/go-git/go-git/v6/storage/memory"
 )
 
 // WriteBase writes a pack of one commit of the repository at root: the commit and its files, without its history.
@@ -38,6 +42,45 @@ func WriteBase(root, commit string, to io.Writer) error {
 // wrote. The history of the commit is cut off, as in a shallow clone. from is called with the writer of the pack; it
 // returns false if there is none, and then nothing is made.
 func MakeBase(dir, commit string, from func(io.Writer) (bool, error)) (made bool, err error) {
+	return makeBase(dir, func(temp, root string) (bool, error) {
+		pack, err := os.CreateTemp(temp, "pack-")
+		if err != nil {
+			return false, err
+		}
+		defer pack.Close()
+		if made, err := from(pack); !made || err != nil {
+			return false, err
+		}
+		if _, err := pack.Seek(0, io.SeekStart); err != nil {
+			return false, err
+		}
+		return true, checkOut(root, commit, func(repo *git.Repository) error {
+			return packfile.UpdateObjectStorage(repo.Storer, pack)
+		})
+	})
+}
+
+// FetchBase makes the same of a commit that it fetches from a remote, without its history. The keys and the agent of
+// SSH are asked, and no other credentials.
+func FetchBase(ctx context.Context, dir, commit, url string) error {
+	_, err := makeBase(dir, func(_, root string) (bool, error) {
+		return true, checkOut(root, commit, func(repo *git.Repository) error {
+			remote := git.NewRemote(repo.Storer, &config.RemoteConfig{Name: remoteName, URLs: []string{url}})
+			return remote.FetchContext(ctx, &git.FetchOptions{RemoteName: remoteName, Depth: 1, Tags: plumbing.NoTags,
+				RefSpecs: []config.RefSpec{config.RefSpec(commit + ":refs/markmill/base")}, ClientOptions: options(ctx)})
+		})
+	})
+	return err
+}
+
+// Shows reports whether a branch or a tag of a remote is a commit.
+func Shows(ctx context.Context, url, commit string) (bool, error) {
+	remote := git.NewRemote(memory.NewStorage(), &config.RemoteConfig{Name: remoteName, URLs: []string{url}})
+	refs, err := remote.ListContext(ctx, &git.ListOptions{ClientOptions: options(ctx)})
+	return slices.ContainsFunc(refs, func(r *plumbing.Reference) bool { return r.Hash().String() == commit }), err
+}
+
+func makeBase(dir string, fill func(temp, root string) (bool, error)) (made bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return false, err
 	}
@@ -46,19 +89,8 @@ func MakeBase(dir, commit string, from func(io.Writer) (bool, error)) (made bool
 		return false, err
 	}
 	defer os.RemoveAll(temp)
-	pack, err := os.CreateTemp(temp, "pack-")
-	if err != nil {
-		return false, err
-	}
-	defer pack.Close()
-	if made, err = from(pack); !made || err != nil {
-		return false, err
-	}
-	if _, err := pack.Seek(0, io.SeekStart); err != nil {
-		return false, err
-	}
 	root := filepath.Join(temp, "repository")
-	if err := checkOut(root, commit, pack); err != nil {
+	if made, err = fill(temp, root); !made || err != nil {
 		return false, err
 	}
 	if err = os.Rename(root, dir); errors.Is(err, os.ErrExist) {
@@ -67,7 +99,7 @@ func MakeBase(dir, commit string, from func(io.Writer) (bool, error)) (made bool
 	return err == nil, err
 }
 
-func checkOut(root, commit string, pack io.Reader) (err error) {
+func checkOut(root, commit string, fill func(*git.Repository) error) (err error) {
 	format := formatcfg.SHA1
 	if len(commit) == formatcfg.SHA256HexSize {
 		format = formatcfg.SHA256
@@ -77,7 +109,7 @@ func checkOut(root, commit string, pack io.Reader) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, repo.Close()) }()
-	if err := packfile.UpdateObjectStorage(repo.Storer, pack); err != nil {
+	if err := fill(repo); err != nil {
 		return err
 	}
 	hash := plumbing.NewHash(commit)

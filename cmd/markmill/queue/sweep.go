@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+)
+
+// rows is a sweep whose rows are jobs. What is to be done comes as lines of RowCall on standard input; each row that has
+// ended goes out as a line of RowEnd, when its record is here.
+type rows struct {
+	*program
+	pending map[string]*queue.Spec
+}
+
+// pollRows is how often the states of all jobs are asked for.
+const pollRows = 200 * time.Millisecond
+
+// sweep ends with its input, and not with a signal, which is for the program that began it: jobs outlive both.
+func (p *program) sweep(ctx context.Context) (int, error) {
+	ctx = context.WithoutCancel(ctx)
+	r := &rows{program: p, pending: map[string]*queue.Spec{}}
+	calls, failed := make(chan queue.RowCall), make(chan error, 1)
+	go func() {
+		for lines := bufio.NewReader(p.stdin); ; {
+			line, err := lines.ReadBytes('\n')
+			var call queue.RowCall
+			if err == nil {
+				err = codec.Unmarshal(line, &call)
+			}
+			if err != nil {
+				failed <- err
+				return
+			}
+			calls <- call
+		}
+	}()
+	tick := time.NewTicker(pollRows)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-failed:
+			if err == io.EOF {
+				err = nil
+			}
+			return exitPass, err
+		case call := <-calls:
+			if call.Spec == nil {
+				return exitPass, r.cancelAll(ctx, call.Cancel)
+			}
+			if err := r.begin(ctx, call.Spec); err != nil {
+				if err := r.say(queue.RowEnd{Job: call.Spec.ID, Error: err.Error()}); err != nil {
+					return 0, err
+				}
+			}
+		case <-tick.C:
+			if err := r.look(ctx); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// begin submits a row, unless an earlier process of the sweep did.
+func (r *rows) begin(ctx context.Context, spec *queue.Spec) error {
+	if r.Server.URL != "" {
+		r.Spec = spec
+		if err := r.sendBase(ctx); err != nil {
+			return err
+		}
+	}
+	job, made, err := r.q.Submit(ctx, spec, time.Now().UTC())
+	if err == nil && !made && job.State == queue.StateCanceled {
+		_, err = r.q.Retry(ctx, spec.ID, r.User, "the sweep goes on", time.Now().UTC())
+	}
+	if err == nil {
+		r.pending[spec.ID] = spec
+	}
+	return err
+}
+
+// look fetches the records of rows that have ended.
+func (r *rows) look(ctx context.Context) error {
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(r.pending)), 500) {
+		jobs, err := r.q.States(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if job, ok := jobs[id]; !ok || !job.State.Ended() {
+				continue
+			}
+			delete(r.pending, id)
+			if err := r.say(r.fetchRow(ctx, id)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *rows) fetchRow(ctx context.Context, id string) queue.RowEnd {
+	h, err := r.q.Job(ctx, id)
+	if err != nil {
+		return queue.RowEnd{Job: id, Error: err.Error()}
+	}
+	end := queue.RowEnd{Job: id, State: h.State, Reason: h.Reason}
+	if end.Run, err = r.fetch(ctx, h); err != nil {
+		end.Error = err.Error()
+	}
+	return end
+}
+
+func (r *rows) say(end queue.RowEnd) error {
+	line, err := codec.Marshal(end)
+	if err == nil {
+		_, err = fmt.Fprintf(r.stdout, "%s\n", line)
+	}
+	return err
+}
+
+// cancelAll cancels the rows that have not ended.
+func (r *rows) cancelAll(ctx context.Context, why string) error {
+	for id := range r.pending {
+		if _, err := r.q.Cancel(ctx, id, r.User, why, time.Now().UTC()); err != nil {
+			r.tell("job %s: %s", id, err) // it may have ended meanwhile
+		}
+	}
+	return nil
+}

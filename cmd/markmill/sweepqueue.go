@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+
+	"markmill/cmd/api/sweep"
+	"markmill/engine"
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+	"markmill/runs"
+)
+
+// rowOptions say where the rows of a sweep run.
+type rowOptions struct {
+	queueOptions
+	name string // of the queue; "" runs them here
+}
+
+// sweepQueue submits the rows of a sweep, through one process of the queue's program.
+type sweepQueue struct {
+	spec  queue.Spec // of all rows
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+
+	mu    sync.Mutex
+	waits map[string]chan queue.RowEnd // by job
+	ended error                        // why the program has ended
+}
+
+// queueRows starts the program, and has the sweep use it. It returns nil for a sweep whose rows run here.
+func (a *app) queueRows(o *rowOptions, s *sweep.Sweep, store runs.Store) (*sweepQueue, error) {
+	if o.name == "" {
+		return nil, nil
+	}
+	if err := queue.CheckName("--queue", o.name); err != nil {
+		return nil, err
+	}
+	if s.Shared() {
+		return nil, usagef("--queue: the runs of the sweep work in the folder, which a worker does not have; leave it out")
+	}
+	at := s.Engine.Config.Repository
+	if at != "" {
+		if err := queue.CheckRepository(at); err != nil {
+			return nil, err
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	q := &sweepQueue{waits: map[string]chan queue.RowEnd{},
+		spec: queue.Spec{Queue: o.name, Priority: queue.Normal, Repository: at, By: userName(), Host: host}}
+	call := a.callFor("sweep", &o.queueOptions, store, s.Engine.Source)
+	program, self, err := sibling(queueProgram)
+	if err != nil {
+		return nil, err
+	}
+	call.Program = self
+	text, err := codec.Marshal(call)
+	if err != nil {
+		return nil, err
+	}
+	q.cmd = exec.Command(program, string(text))
+	q.cmd.Stderr = a.stderr
+	out, err := q.cmd.StdoutPipe()
+	if err == nil {
+		q.stdin, err = q.cmd.StdinPipe()
+	}
+	if err == nil {
+		err = q.cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	go q.read(out)
+	s.Work.Elsewhere = func(row int, req engine.Request) (sweep.Arrival, error) {
+		return q.row(queue.IDOf(fmt.Sprintf("%s-%d", s.ID(), row)), req)
+	}
+	return q, nil
+}
+
+// read hands out what the program says.
+func (q *sweepQueue) read(out io.Reader) {
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var end queue.RowEnd
+		if err == nil {
+			err = codec.Unmarshal(line, &end)
+		}
+		q.mu.Lock()
+		if err != nil {
+			if q.ended = err; errors.Is(err, io.EOF) {
+				q.ended = errors.New("the queue's program has ended")
+			}
+			for _, wait := range q.waits {
+				close(wait)
+			}
+			clear(q.waits)
+			q.mu.Unlock()
+			return
+		}
+		if wait := q.waits[end.Job]; wait != nil {
+			wait <- end
+			delete(q.waits, end.Job)
+		}
+		q.mu.Unlock()
+	}
+}
+
+// row submits a row, unless it was.
+func (q *sweepQueue) row(job string, req engine.Request) (sweep.Arrival, error) {
+	spec, wait := q.spec, make(chan queue.RowEnd, 1)
+	spec.ID, spec.Base, spec.Output = job, cmp.Or(req.Base, "HEAD"), req.Output
+	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
+	spec.Request = req
+	line, err := codec.Marshal(queue.RowCall{Spec: &spec})
+	if err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	if err = q.ended; err == nil {
+		q.waits[job] = wait
+		_, err = q.stdin.Write(append(line, '\n'))
+	}
+	q.mu.Unlock()
+	return func(ctx context.Context) (runs.RunID, string, error) {
+		select {
+		case <-ctx.Done():
+			return "", "", context.Cause(ctx)
+		case end, ok := <-wait:
+			switch {
+			case !ok:
+				return "", "", q.ended
+			case end.Error != "":
+				return "", "", errors.New(end.Error)
+			}
+			return end.Run, cmp.Or(end.Reason, string(end.State)), nil
+		}
+	}, err
+}
+
+// end ends the program. The jobs go on, unless cancel says why they do not.
+func (q *sweepQueue) end(cancel string) error {
+	if q == nil {
+		return nil
+	}
+	line, err := codec.Marshal(queue.RowCall{Cancel: cancel})
+	if err == nil && cancel != "" {
+		_, _ = q.stdin.Write(append(line, '\n')) // the program may have ended
+	}
+	return errors.Join(err, q.stdin.Close(), q.cmd.Wait())
+}
+
+// again is the option that goes on with the jobs of a sweep.
+func (o *rowOptions) again() string {
+	if o.name == "" {
+		return ""
+	}
+	return " --queue " + o.name
+}
