@@ -52,7 +52,7 @@ func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queu
 	}
 	id := nuid.Next()
 	var at uint64
-	err = retry(ctx, func() error {
+	err = q.retry(ctx, func() error {
 		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(last),
 			jetstream.WithRetryAttempts(0))
 		if err == nil {
@@ -91,7 +91,7 @@ func isConflict(err error) bool {
 // next returns the first entry of a job from a sequence on; nil if there is none.
 func (q *Queue) next(ctx context.Context, job string, from uint64) (e *queue.Entry, at uint64, err error) {
 	var msg *jetstream.RawStreamMsg
-	err = retry(ctx, func() (err error) {
+	err = q.retry(ctx, func() (err error) {
 		msg, err = q.events.GetMsg(ctx, max(from, 1), jetstream.WithGetMsgSubject(subject(job)))
 		return err
 	})
