@@ -175,7 +175,7 @@ type Front struct {
 	Risk             string
 	Approval         string
 	Normalize        []Normalize
-	Schedule         string
+	Schedule         *Schedule // nil without one
 	Alerts           []string
 	MaxOutput        int64 // bytes of a step's output kept in the output notebook; 0 is the default
 	Durability       string

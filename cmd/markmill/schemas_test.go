@@ -73,6 +73,8 @@ func jsonDocuments() map[string]struct {
 		"runs-stats": {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
 		"runs-trace": {reflect.TypeFor[tracedRun](),
 			"What markmill runs trace prints: the parts of a run and their times"},
+		"schedule-list": {reflect.TypeFor[scheduledNotebooks](),
+			"What markmill schedule list prints: the scheduled notebooks, and what is known of each"},
 		"runs-maintenance": {reflect.TypeFor[maintenance.Report](),
 			"What markmill runs maintenance prints: what is kept, and what pruning would remove"},
 		"runs-decision": {reflect.TypeFor[runDecision](), "What markmill runs accept and runs reject print"},

@@ -57,7 +57,7 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"normalize":            normalizeRules,
 	"allow_errors":         func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.AllowErrors) },
 	"interrupt_on_timeout": func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.InterruptOnTimeout) },
-	"schedule":             func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Schedule) },
+	"schedule":             readSchedule,
 	"alerts":               func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Alerts) },
 	"max-output": func(f *notebooks.Front, n *yaml.Node) (err error) {
 		f.MaxOutput, err = size(scalar(n))
