@@ -217,9 +217,9 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	if err != nil {
 		return nb, e.withKernels(req, nb, err)
 	}
-	if f := nb.Front; f.Schedule != "" || len(f.Alerts) > 0 {
+	if f := nb.Front; f.Schedule != "" {
 		nb.Warnings = append(nb.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: 1,
-			Msg: "schedule: and alerts: are for a scheduler to read", Hint: "markmill run does not act on them"})
+			Msg: "schedule: is for a scheduler to read", Hint: "markmill run does not act on it"})
 	}
 	p := &Plan{request: req, notebook: nb}
 	if err := p.useHeadPolicies(e); err != nil {
@@ -305,6 +305,7 @@ func (e *Engine) checkAll(p *Plan) error {
 	var errs errorList
 	errs.add(p.checkFront())
 	errs.add(p.chooseKernels(e))
+	p.notebook.Warnings = append(p.notebook.Warnings, p.unknownTargets(e)...)
 	for _, u := range p.unset() {
 		p.notebook.Warnings = append(p.notebook.Warnings, u.Warning(p.request.Path))
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -221,7 +222,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		host = "unknown"
 	}
 	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Request: req, Base: string(base),
-		Retries: o.retries, By: userName(), Host: host}, nil
+		Retries: o.retries, Project: filepath.Base(repo.Root()), By: userName(), Host: host}, nil
 }
 
 // runQueue runs the queue's program, which gets the call on its standard input: a notebook may be too long for an

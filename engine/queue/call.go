@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"markmill/engine"
+)
 
 // Call is what the program that holds the queue is asked to do, as JSON.
 type Call struct {
@@ -22,9 +26,15 @@ type Call struct {
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
 
-	ID     string  `json:"id,omitzero"` // of the job
+	// Of alerts: who can be told, nil for what the settings say; nothing is said; how long to try.
+	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`
+	Quiet      bool                          `json:"quiet,omitzero"`
+	PatienceNS int64                         `json:"patience_ns,omitzero"`
+
+	ID     string  `json:"id,omitzero"` // of the job, or the alert
 	Reason string  `json:"reason,omitzero"`
 	States []State `json:"states,omitempty"` // of list; none is all
+	Open   bool    `json:"open,omitzero"`    // alerts alone that wait or failed
 	Limit  int     `json:"limit,omitzero"`
 	JSON   bool    `json:"json,omitzero"`
 }

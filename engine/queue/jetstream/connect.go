@@ -34,6 +34,7 @@ type Queue struct {
 	local  *local // nil with an address
 	events jetstream.Stream
 	files  jetstream.Stream
+	alerts jetstream.Stream
 	back   atomic.Pointer[func()] // is called when the connection is there again
 	denied atomic.Pointer[error]  // of the last operation that the server did not permit
 }
@@ -146,6 +147,7 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 		{Name: eventsStream, Subjects: []string{"mm.ev.*"}, DenyDelete: true},
 		{Name: controlStream, Subjects: []string{"mm.ctl.*"}, MaxMsgsPerSubject: 1},
 		{Name: filesStream, Subjects: []string{"mm.cas.*", "mm.base.*"}},
+		{Name: alertsStream, Subjects: []string{"mm.alert.>"}, MaxMsgsPerSubject: 1},
 	} {
 		// No AllowDirect: a replica may lag behind, and a reader must see what was acknowledged.
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, replicas
@@ -167,6 +169,8 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 			q.events = stream
 		case filesStream:
 			q.files = stream
+		case alertsStream:
+			q.alerts = stream
 		}
 	}
 	return nil

@@ -175,8 +175,20 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 
 // List calls each with the state of every job, in the order of their last entries. It reads no entries.
 func (q *Queue) List(ctx context.Context, each func(queue.Job) error) error {
-	consumer, err := q.js.OrderedConsumer(ctx, eventsStream, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{"mm.ev.*"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true})
+	return q.values(ctx, eventsStream, "mm.ev.*", func(msg jetstream.Msg, _ uint64) error {
+		var job queue.Job
+		if err := codec.Unmarshal([]byte(msg.Headers().Get(jobHeader)), &job); err != nil {
+			return fmt.Errorf("%s: %w", msg.Subject(), err)
+		}
+		return each(job)
+	})
+}
+
+// values calls each with the last message of every subject that matches, and its sequence, in the order of these. Of
+// entries it reads the headers alone.
+func (q *Queue) values(ctx context.Context, stream, subjects string, each func(jetstream.Msg, uint64) error) error {
+	consumer, err := q.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: stream == eventsStream})
 	if err != nil {
 		return err
 	}
@@ -194,13 +206,9 @@ func (q *Queue) List(ctx context.Context, each func(queue.Job) error) error {
 		if err != nil {
 			return err
 		}
-		var job queue.Job
-		if err := codec.Unmarshal([]byte(msg.Headers().Get(jobHeader)), &job); err != nil {
-			return fmt.Errorf("%s: %w", msg.Subject(), err)
-		}
 		meta, err := msg.Metadata()
 		if err == nil {
-			err = each(job)
+			err = each(msg, meta.Sequence.Stream)
 		}
 		if err != nil || meta.NumPending == 0 {
 			return err
