@@ -21,7 +21,7 @@ import (
 // courier puts the alerts of runs into the outbox, and sends what is due from there. Any number of couriers may work at
 // the same time.
 type courier struct {
-	q       *jetstream.Queue
+	outbox
 	store   runs.Store
 	targets map[string]engine.AlertTarget
 	name    string
@@ -30,13 +30,21 @@ type courier struct {
 	tell    func(format string, args ...any)
 }
 
+// outbox is a *jetstream.Queue.
+type outbox interface {
+	Watch(ctx context.Context, empty *queue.Series, add func(*queue.Series) bool) error
+	Alerts(ctx context.Context, each func(*queue.Delivery) error) error
+	PutAlert(ctx context.Context, d *queue.Delivery) error
+	ForgetAlert(ctx context.Context, d *queue.Delivery) error
+}
+
 // claimTime is how long a claim holds: longer than one attempt takes.
 const claimTime = notify.Limit + 30*time.Second
 
 // newCourier makes the courier of this process. The targets are those of the call: the settings as they were before a
 // run that may have changed them; else those of the repository.
 func (p *program) newCourier() (*courier, error) {
-	c := &courier{q: p.q, store: runs.Store{Dir: p.Store}, targets: p.Targets, now: time.Now, tell: p.tell,
+	c := &courier{outbox: p.q, store: runs.Store{Dir: p.Store}, targets: p.Targets, now: time.Now, tell: p.tell,
 		send: (&notify.Sender{Getenv: os.LookupEnv}).Send, name: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()[:8])}
 	if c.targets == nil {
 		cfg, err := engine.LoadConfig(p.Root)
@@ -96,7 +104,7 @@ func (c *courier) post(ctx context.Context, project string, run *runs.Run, sourc
 		return nil //nolint:nilerr // the run was of a version that read it
 	}
 	rules := nb.Front.Alerts
-	return c.q.Watch(ctx, queue.NewSeries(project, run, rules), func(s *queue.Series) bool {
+	return c.Watch(ctx, queue.NewSeries(project, run, rules), func(s *queue.Series) bool {
 		if s.Seen(run.ID) {
 			return false
 		}
@@ -109,13 +117,13 @@ func (c *courier) post(ctx context.Context, project string, run *runs.Run, sourc
 // if none waits. Of a target that an alert does not reach, the later ones wait too.
 func (c *courier) pass(ctx context.Context) (next time.Time, failed int, err error) {
 	var open []*queue.Delivery
-	err = c.q.Alerts(ctx, func(d *queue.Delivery) error {
+	err = c.Alerts(ctx, func(d *queue.Delivery) error {
 		if d.Open() {
 			open = append(open, d)
 			return nil
 		}
 		if c.now().Sub(d.Alert.Time) > jetstream.Kept {
-			return c.q.ForgetAlert(ctx, d)
+			return c.ForgetAlert(ctx, d)
 		}
 		return nil
 	})
@@ -170,7 +178,7 @@ func (c *courier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Recei
 		return r.Next, nil
 	}
 	d.Claim = &queue.Claim{By: c.name, Until: now.Add(claimTime)}
-	switch err := c.q.PutAlert(ctx, d); {
+	switch err := c.PutAlert(ctx, d); {
 	case errors.Is(err, jetstream.ErrFenced): // another process has it
 		return now.Add(time.Second), nil
 	case err != nil:
@@ -182,7 +190,7 @@ func (c *courier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Recei
 	sent := c.send(ctx, target, &d.Alert)
 	if sent != nil && ctx.Err() != nil { // this process ends: it is no failure of the receiver
 		d.Claim = nil
-		return next, errors.Join(ctx.Err(), c.q.PutAlert(context.WithoutCancel(ctx), d))
+		return next, errors.Join(ctx.Err(), c.PutAlert(context.WithoutCancel(ctx), d))
 	}
 	final, after := false, time.Duration(0)
 	if f, ok := errors.AsType[*notify.Failure](sent); ok {
@@ -194,7 +202,7 @@ func (c *courier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Recei
 		c.tell("alert %s to %s: %s", d.Alert.ID, r.Target, sent)
 	}
 	// What was sent is written down even if the process is to end.
-	if err := c.q.PutAlert(context.WithoutCancel(ctx), d); err != nil && !errors.Is(err, jetstream.ErrFenced) {
+	if err := c.PutAlert(context.WithoutCancel(ctx), d); err != nil && !errors.Is(err, jetstream.ErrFenced) {
 		return next, err
 	}
 	return r.Next, nil

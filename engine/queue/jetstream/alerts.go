@@ -45,6 +45,16 @@ func (q *Queue) last(ctx context.Context, subject string, to any) (at uint64, er
 // put replaces the last value of a subject, which has the sequence last; 0: there is none. Another writer that came
 // first is ErrFenced.
 func (q *Queue) put(ctx context.Context, subject string, value any, last uint64) (at uint64, err error) {
+	if q.fault != nil {
+		if err := q.fault(); err != nil {
+			return 0, err
+		}
+		defer func() {
+			if err == nil {
+				err = q.fault()
+			}
+		}()
+	}
 	msg := nats.NewMsg(subject)
 	if msg.Data, err = codec.Marshal(value); err != nil {
 		return 0, err

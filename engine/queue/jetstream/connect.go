@@ -36,6 +36,7 @@ type Queue struct {
 	files  jetstream.Stream
 	alerts jetstream.Stream
 	back   atomic.Pointer[func()] // is called when the connection is there again
+	fault  func() error           // of tests: it is called before and after each message of the outbox is put
 	denied atomic.Pointer[error]  // of the last operation that the server did not permit
 }
 

@@ -15,12 +15,12 @@ import (
 // run starts a program, without a shell, with the alert on its standard input. What it prints is dropped. At the end of
 // the context it is killed, with what it has started.
 func run(ctx context.Context, command []string, a *queue.Alert) *Failure {
-	document, err := codec.Marshal(Doc(a))
+	text, err := codec.Marshal(document(a))
 	if err != nil {
 		return failf("%v", err)
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdin = bytes.NewReader(append(document, '\n'))
+	cmd.Stdin = bytes.NewReader(append(text, '\n'))
 	cmd.Env = append(os.Environ(), "MARKMILL_ALERT="+a.ID)
 	cmd.WaitDelay = time.Second
 	group(cmd)

@@ -96,12 +96,12 @@ func message(t engine.AlertTarget, a *queue.Alert) (*mail.Msg, error) {
 	m.SetMessageIDWithValue(a.ID + "@markmill.invalid")
 	m.SetGenHeader("X-Markmill-Alert", a.ID)
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
-	document, err := codec.Indent(Doc(a))
+	text, err := codec.Indent(document(a))
 	if err != nil {
 		return nil, err
 	}
 	m.SetBodyString(mail.TypeTextPlain, fmt.Sprintf("%s\n\nNotebook: %s\nProject: %s\nRun: %s\nTime: %s\nAlert: %s\n\n%s",
-		headline(a), oneLine(a.Notebook), oneLine(cmp.Or(a.Project, "-")), a.Run, a.Time.Format(time.RFC3339), a.ID, document))
+		headline(a), oneLine(a.Notebook), oneLine(cmp.Or(a.Project, "-")), a.Run, a.Time.Format(time.RFC3339), a.ID, text))
 	return m, nil
 }
 

@@ -77,6 +77,12 @@ func (s *session) Data(r io.Reader) (err error) {
 	return err
 }
 
+func (p *post) letters() []letter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.got
+}
+
 func (s *session) Reset()        { s.letter = letter{} }
 func (s *session) Logout() error { return nil }
 
@@ -139,11 +145,11 @@ func TestMail(t *testing.T) {
 		"smtp://" + free:                    "STARTTLS",
 		"smtp://me:x@" + free + "?tls=none": "without TLS",
 	} {
-		before := len(p.got) + len(nobody.got)
+		before := len(p.letters()) + len(nobody.letters())
 		s := variables(map[string]string{"SMTP": server})
 		s.TLS = &tls.Config{RootCAs: pool}
 		err := s.Send(t.Context(), target("${SMTP}"), hostile())
-		sent := len(p.got) + len(nobody.got) - before
+		sent := len(p.letters()) + len(nobody.letters()) - before
 		if words == "" && (err != nil || sent != 1) || words != "" && (err == nil || !strings.Contains(strings.ToLower(err.Error()),
 			strings.ToLower(words)) || sent != 0 || strings.Contains(err.Error(), "wr0ng") || strings.Contains(err.Error(), "passw0rd")) {
 			t.Errorf("%s: %v, %d sent", server, err, sent)
@@ -155,7 +161,7 @@ func TestMail(t *testing.T) {
 			t.Errorf("%s: %v", server, err)
 		}
 	}
-	for _, l := range append(p.got, nobody.got...) {
+	for _, l := range append(p.letters(), nobody.letters()...) {
 		checkLetter(t, l)
 	}
 }

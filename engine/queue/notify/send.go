@@ -39,14 +39,16 @@ func failf(format string, args ...any) *Failure { return &Failure{Words: fmt.Spr
 
 // Document is what webhooks and programs get.
 type Document struct {
-	Schema string `json:"schema"`
 	queue.Alert
 	Text string `json:"text"` // in one line
 }
 
-// Doc is the document of an alert.
-func Doc(a *queue.Alert) Document {
-	return Document{Schema: "markmill.alert/1", Alert: *a, Text: headline(a)}
+// document is the document of an alert, with the name of its schema.
+func document(a *queue.Alert) any {
+	return struct {
+		Schema string `json:"schema"`
+		Document
+	}{"markmill.alert/1", Document{*a, headline(a)}}
 }
 
 // headline is the alert in one line.
@@ -78,7 +80,7 @@ func (s *Sender) Send(ctx context.Context, t engine.AlertTarget, a *queue.Alert)
 	var failure *Failure
 	switch {
 	case t.Webhook != "":
-		failure = s.post(ctx, t.Webhook, a, Doc(a))
+		failure = s.post(ctx, t.Webhook, a, document(a))
 	case t.Slack != "":
 		failure = s.post(ctx, t.Slack, a, map[string]string{"text": slackText(a)})
 	case len(t.Mail) > 0:
@@ -126,7 +128,7 @@ func slackText(a *queue.Alert) string {
 }
 
 // post sends JSON. An alert keeps its key, so that a receiver that has seen it can tell.
-func (s *Sender) post(ctx context.Context, to string, a *queue.Alert, document any) *Failure {
+func (s *Sender) post(ctx context.Context, to string, a *queue.Alert, what any) *Failure {
 	u, failure := s.address(to)
 	if failure != nil {
 		return failure
@@ -134,7 +136,7 @@ func (s *Sender) post(ctx context.Context, to string, a *queue.Alert, document a
 	if u.Scheme != "https" && u.Scheme != "http" {
 		return failf("the address begins neither with https:// nor with http://")
 	}
-	body, err := codec.Marshal(document)
+	body, err := codec.Marshal(what)
 	if err != nil {
 		return failf("%v", err)
 	}
