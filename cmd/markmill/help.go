@@ -21,7 +21,8 @@ type group struct {
 var commandGroups = []group{
 	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test", "watch"}},
 	{"Coding agents", []string{"agents", "lanes", "summary", "mcp"}},
-	{"The queue", []string{"submit", "worker", "jobs"}},
+	{"The queue and schedules", []string{"submit", "worker", "jobs", "schedule", "scheduler"}},
+	{"Health", []string{"alerts"}},
 	{"Look at what ran", []string{"show", "runs", "scraps"}},
 	{"Review and compare", []string{"status", "gate", "review", "diff", "bisect", "merge"}},
 	{"Approvals", []string{"approve", "deny"}},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -246,9 +247,10 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 	if err != nil {
 		host = "unknown"
 	}
-	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after, Singleton: single, Request: req, Base: string(base),
+	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after,
+		Singleton: single, Request: req, Base: string(base), Retries: o.retries, Project: filepath.Base(repo.Root()),
 		Repository: eng.Config.Repository,
-		Retries:    o.retries, By: userName(), Host: host}, nil
+		By:         userName(), Host: host}, nil
 }
 
 func errSigned() error {
@@ -303,10 +305,11 @@ func (a *app) runQueue(ctx context.Context, call *queue.Call) error {
 
 func (a *app) workerCommand() *cobra.Command {
 	var o queueOptions
+	var launched launchOptions
 	call := &queue.Call{}
 	lease := ""
 	c := &cobra.Command{
-		Use: "worker", Short: "Run the jobs of queues, on this machine", Args: args(0, 0),
+		Use: "worker [-- ARG...]", Short: "Run the jobs of queues, on this machine", Args: args(0, -1),
 		Long: `Takes jobs from queues and runs each as run does, with the same worktree, sandbox, gates and record. It
 runs them in the repository around the working directory if that has the job's base commit, and else in a copy of the commit that
 came with the job. While a run goes on, its events and files are published; the worker keeps nothing.
@@ -315,12 +318,22 @@ A worker that is killed, or silent for the time of its lease, loses its jobs: an
 had not finished. A worker that comes back is refused. With the first Ctrl-C it gives its jobs back, with the second it
 ends at once.
 
+With --launch slurm or kubernetes it submits workers, which drain the queues and end: an array of sbatch, or a Job of
+kubectl. What follows -- is for sbatch or kubectl create.
+
 Exit codes: 0 no job is left (--drain), or it was stopped, 1 the queue is gone, 2 usage, 3 the queue cannot be
 reached.`,
 		Example: `  markmill worker
   markmill worker -j 4 --drain
-  markmill worker --queue gpu,default --nats tls://queue.example:4222 --nats-creds worker.creds`,
-		RunE: func(*cobra.Command, []string) error {
+  markmill worker --queue gpu,default --nats tls://queue.example:4222 --nats-creds worker.creds
+  markmill worker --launch slurm --launch-count 20 -j 4 -- --partition=gpu --time=8:00:00`,
+		RunE: func(c *cobra.Command, words []string) error {
+			if len(words) > 0 && (launched.where == "" || c.ArgsLenAtDash() != 0) {
+				return usagef("worker takes no arguments: %s; options of sbatch or kubectl follow -- with --launch", words[0])
+			}
+			if err := launched.idle(c.Flags()); err != nil {
+				return err
+			}
 			for _, name := range call.Queues {
 				if err := queue.CheckName("--queue", name); err != nil {
 					return err
@@ -340,6 +353,14 @@ reached.`,
 			if d < time.Second {
 				return usagef("--lease %s is too short; give at least one second", lease)
 			}
+			if launched.where != "" {
+				launched.rest = words
+				args, err := workerArgs(c.Flags(), launched.where == "slurm")
+				if err != nil {
+					return err
+				}
+				return a.launch(c.Context(), &launched, o.Server, args)
+			}
 			made, err := a.call("worker", &o)
 			if err != nil {
 				return err
@@ -358,6 +379,7 @@ reached.`,
 		"`TIME` that a worker may be silent before another takes its jobs, the same for all workers of a queue")
 	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
 	o.flags(f)
+	launched.flags(f)
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 
 	"markmill/cmd/api/sweep"
@@ -57,7 +58,7 @@ func (a *app) queueRows(o *rowOptions, s *sweep.Sweep, store runs.Store) (*sweep
 		host = "unknown"
 	}
 	q := &sweepQueue{waits: map[string]chan queue.RowEnd{},
-		spec: queue.Spec{Queue: o.name, Priority: queue.Normal, Repository: at, By: userName(), Host: host}}
+		spec: queue.Spec{Queue: o.name, Priority: queue.Normal, Repository: at, Project: filepath.Base(s.Engine.Source.Root()), By: userName(), Host: host}}
 	call := a.callFor("sweep", &o.queueOptions, store, s.Engine.Source)
 	program, self, err := sibling(queueProgram)
 	if err != nil {

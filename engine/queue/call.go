@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"markmill/engine"
 	"markmill/runs"
 )
 
@@ -27,7 +28,14 @@ type Call struct {
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
 
-	ID     string `json:"id,omitzero"` // of the job, or of pause and resume the name of the queue
+	// Of alerts: who can be told, nil for what the settings say; nothing is said; how long to try.
+	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`
+	Quiet      bool                          `json:"quiet,omitzero"`
+	PatienceNS int64                         `json:"patience_ns,omitzero"`
+	Open       bool                          `json:"open,omitzero"`  // of their list: those that wait or failed
+	Limit      int                           `json:"limit,omitzero"` // of their list
+
+	ID     string `json:"id,omitzero"` // of the job, the alert, or of pause and resume the queue
 	Reason string `json:"reason,omitzero"`
 	Text   string `json:"text,omitzero"`   // of steer
 	AgeNS  int64  `json:"age_ns,omitzero"` // of prune: jobs that ended longer ago

@@ -84,13 +84,25 @@ func (r *parser) readFront(at frontPlace, native bool) {
 				nb.Front.SecretsAt = append(nb.Front.SecretsAt, notebooks.Place{Line: line, Col: col})
 			}
 		}
-		if err := read(&nb.Front, value); err != nil {
+		err := read(&nb.Front, value)
+		if s := nb.Front.Schedule; key.Value == "schedule" && s != nil {
+			s.At = map[string]notebooks.Place{}
+			for name, n := range pairsOf(value) {
+				line, col := nb.Position(r.offset(at.base, n.Line, n.Column))
+				s.At[name.Value] = notebooks.Place{Line: line, Col: col}
+			}
+		}
+		if err != nil {
 			shown := key.Value == "title" || key.Value == "description"
 			if shown && !native { // other tools have structure there
 				continue
 			}
-			r.mistake(notebooks.KindOption, r.offset(at.base, value.Line, value.Column), "",
-				fmt.Sprintf("%s: %v", key.Value, err), "")
+			place, hint := value, ""
+			if in, ok := errors.AsType[*mistakeAt](err); ok {
+				place, hint = in.node, in.hint
+			}
+			r.mistake(notebooks.KindOption, r.offset(at.base, place.Line, place.Column), "",
+				fmt.Sprintf("%s: %v", key.Value, err), hint)
 		}
 	}
 }

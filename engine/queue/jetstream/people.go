@@ -35,7 +35,7 @@ func (q *Queue) wake(ctx context.Context, job *queue.Job) error {
 			return err
 		}
 	}
-	return retry(ctx, func() error {
+	return q.retry(ctx, func() error {
 		_, err := q.js.Publish(ctx, wakeSubject(job.Queue, job.Priority, set, job.ID), nil, jetstream.WithRetryAttempts(0))
 		return err
 	})
@@ -162,7 +162,7 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 		if err != nil {
 			return nil, err
 		}
-		return &h.Job, retry(ctx, func() error {
+		return &h.Job, q.retry(ctx, func() error {
 			_, err := q.js.Publish(ctx, "mm.ctl."+id, body, jetstream.WithRetryAttempts(0))
 			return err
 		})

@@ -103,7 +103,7 @@ func (q *Queue) remove(ctx context.Context, id, by string, now time.Time) (bool,
 }
 
 func (q *Queue) purge(ctx context.Context, stream, subject string) error {
-	return retry(ctx, func() error {
+	return q.retry(ctx, func() error {
 		s, err := q.js.Stream(ctx, stream)
 		if err == nil {
 			err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))

@@ -77,7 +77,7 @@ func (q *Queue) NewTaker(ctx context.Context, self queue.Worker, lease time.Dura
 	q.back.Store(&back)
 	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 	t.tended.Go(func() { t.tend(ctx) })
-	return t, q.nc.FlushTimeout(patience)
+	return t, errors.Join(q.nc.FlushTimeout(patience), q.Denied())
 }
 
 // consume adds the consumers of a queue and a set of labels.
