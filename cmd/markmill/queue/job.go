@@ -142,14 +142,18 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 
 // repository is the root of a repository that has the base commit: the one around the worker, or one of the base alone.
 func (a *attempt) repository(ctx context.Context) (string, error) {
+	dir, has := a.dir("bases", a.spec.Base), false
 	if a.own != nil {
-		if _, err := a.own.Resolve(a.spec.Base); err == nil {
+		_, err := a.own.Resolve(a.spec.Base)
+		if has = err == nil; has && !a.wantsClean(ctx) {
 			return a.own.Root(), nil
 		}
 	}
-	dir := a.dir("bases", a.spec.Base)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
+	}
+	if has {
+		return dir, exchange.FetchBase(ctx, dir, a.spec.Base, a.own.Root())
 	}
 	fetched := a.fetchBase(ctx, dir)
 	if fetched == nil {
@@ -162,6 +166,21 @@ func (a *attempt) repository(ctx context.Context) (string, error) {
 		err = fmt.Errorf("neither the repository of the worker nor the queue has the base commit %s%w", a.spec.Base, fetched)
 	}
 	return dir, err
+}
+
+// wantsClean reports whether the notebook demands a checkout without changes, and that of the worker has some: they are
+// not those of whoever submitted the job.
+func (a *attempt) wantsClean(ctx context.Context) bool {
+	dirty, err := a.own.Dirty(ctx)
+	if err != nil || len(dirty) == 0 {
+		return false
+	}
+	eng, err := a.engine(a.own.Root())
+	if err != nil {
+		return false // which the run says
+	}
+	nb, err := eng.Parse(a.spec.Request)
+	return err == nil && slices.Contains(nb.Front.Require, "clean")
 }
 
 // fetchTime bounds the fetch of a base commit.
