@@ -215,8 +215,9 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 // spec makes the job of a plan. It returns an error for a value that is secret.
 func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source, o *submitOptions) (
 	*queue.Spec, error) {
-	if key, err := a.signKey(eng.Config); err != nil || key != "" {
-		return nil, errors.Join(err, errSigned())
+	key, err := a.signKey(eng.Config)
+	if err != nil {
+		return nil, err
 	}
 	req, keeps := plan.Request(), plan.Options().Given
 	for _, g := range req.Given { // a secret of the environment is not among them
@@ -248,14 +249,9 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		host = "unknown"
 	}
 	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after,
-		Singleton: single, Request: req, Base: string(base), Retries: o.retries, Project: filepath.Base(repo.Root()),
+		Singleton: single, Signed: key != "", Request: req, Base: string(base), Retries: o.retries, Project: filepath.Base(repo.Root()),
 		Repository: eng.Config.Repository,
 		By:         userName(), Host: host}, nil
-}
-
-func errSigned() error {
-	return usagef("the repository's settings, or MARKMILL_SIGN_KEY, say that records are signed, which a worker does not " +
-		"do; run the notebook with markmill run")
 }
 
 // singleton is what the front matter says of other jobs of the same key; nil where they do not matter.

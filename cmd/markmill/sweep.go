@@ -220,10 +220,7 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 			fmt.Fprintln(a.stderr, a.sweepLine(s.Row(row), end, left))
 		}
 	}
-	if key != "" && o.sweep.queue.name != "" {
-		return errSigned()
-	}
-	rows, err := a.queueRows(&o.sweep.queue, s, eng.Store(api.RootOf(eng.Source)))
+	rows, err := a.queueRows(&o.sweep.queue, key != "", s, eng.Store(api.RootOf(eng.Source)))
 	if err != nil {
 		return err
 	}

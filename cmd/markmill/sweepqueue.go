@@ -37,7 +37,7 @@ type sweepQueue struct {
 }
 
 // queueRows starts the program, and has the sweep use it. It returns nil for a sweep whose rows run here.
-func (a *app) queueRows(o *rowOptions, s *sweep.Sweep, store runs.Store) (*sweepQueue, error) {
+func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep, store runs.Store) (*sweepQueue, error) {
 	if o.name == "" {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (a *app) queueRows(o *rowOptions, s *sweep.Sweep, store runs.Store) (*sweep
 		host = "unknown"
 	}
 	q := &sweepQueue{waits: map[string]chan queue.RowEnd{},
-		spec: queue.Spec{Queue: o.name, Priority: queue.Normal, Repository: at, Project: filepath.Base(s.Engine.Source.Root()), By: userName(), Host: host}}
+		spec: queue.Spec{Queue: o.name, Priority: queue.Normal, Repository: at, Signed: signed, Project: filepath.Base(s.Engine.Source.Root()), By: userName(), Host: host}}
 	call := a.callFor("sweep", &o.queueOptions, store, s.Engine.Source)
 	program, self, err := sibling(queueProgram)
 	if err != nil {

@@ -16,6 +16,7 @@ type Spec struct {
 	Queue      string         `json:"queue"`
 	Priority   Priority       `json:"priority"`
 	Labels     []string       `json:"labels,omitempty"` // that a worker must offer, sorted
+	Signed     bool           `json:"signed,omitzero"`  // only a worker with a key that signs may run it
 	After      []string       `json:"after,omitempty"`  // jobs that must complete before it may be taken
 	Behind     string         `json:"behind,omitzero"`  // a job of the same singleton that must have ended
 	Singleton  *Singleton     `json:"singleton,omitempty"`

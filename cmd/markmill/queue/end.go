@@ -87,6 +87,9 @@ func (a *attempt) ended(dir string, run *runs.Run) (string, error) {
 // attach publishes the whole record of a run, and adds it to the last entry of its job. Only what holds is published.
 func (a *attempt) attach(e *queue.Entry, dir string, run *runs.Run) (err error) {
 	record := runs.At(dir)
+	if err := a.key.Record(dir); err != nil {
+		return err
+	}
 	v, err := api.VerifyRecord(record, nil, runs.Signers{})
 	if err == nil && len(v.Findings) > 0 {
 		err = fmt.Errorf("its record does not hold: %s", v.Findings[0])

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/signing"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
 	"markmill/engine/worktree/exchange"
-	"markmill/notebooks"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -27,6 +27,7 @@ type attempt struct {
 	lease *jetstream.Lease
 	spec  *queue.Spec
 	stop  context.CancelCauseFunc // of the run
+	key   signing.Key             // that signs the record
 	sent  map[string]sentFile     // by their paths on the disk
 
 	mu  sync.Mutex
@@ -83,6 +84,12 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	if err != nil {
 		return a.refuse(err)
 	}
+	if a.key, err = signing.Open(eng.Config, eng.Getenv, a.stderr); err == nil && a.spec.Signed && a.key.File == "" {
+		err = errors.New("records of this job are signed, and this worker has no key (MARKMILL_SIGN_KEY)")
+	}
+	if err != nil { // another worker may have one
+		return a.giveBack(err.Error(), backoff(a.lease.Job.InVain))
+	}
 	req := a.spec.Request
 	if before := a.lease.Job.Furthest(); before != nil {
 		id, run, err := a.restore(ctx, before)
@@ -124,7 +131,7 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 		return "", err
 	}
 	p := &publisher{attempt: a, plan: plan, record: a.store.Record(req.ID), id: req.ID}
-	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views(), Observers: []engine.Observer{{Event: p.event}}})
+	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views(), Sign: a.key.Manifests(), Observers: []engine.Observer{{Event: p.event}}})
 	switch {
 	case a.reason() != nil && !isCanceled(a.reason()):
 		return "", a.reason()
@@ -208,10 +215,6 @@ func (a *attempt) engine(root string) (*engine.Engine, error) {
 	eng, _, err := api.NewEngine(root)
 	if err != nil {
 		return nil, err
-	}
-	if eng.Config.Sign != "" || os.Getenv("MARKMILL_SIGN_KEY") != "" {
-		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: "the repository's settings, or MARKMILL_SIGN_KEY, " +
-			"say that records are signed, which a worker does not do", Hint: "run the notebook with markmill run"}
 	}
 	eng.Version, eng.Tools = a.Version, a.Program
 	eng.Store = func(string) runs.Store { return a.store }
