@@ -249,7 +249,8 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		host = "unknown"
 	}
 	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after,
-		Singleton: single, Signed: key != "", Request: req, Base: string(base), Retries: o.retries, Project: filepath.Base(repo.Root()),
+		Singleton: single, Signed: key != "", Request: req, Base: string(base), Retries: o.retries,
+		Project:    filepath.Base(repo.Root()),
 		Repository: eng.Config.Repository,
 		By:         userName(), Host: host}, nil
 }
@@ -531,8 +532,8 @@ func (a *app) jobsPrune(o *queueOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove jobs that ended long ago, with their records", Args: args(0, 0),
 		Long: `Removes jobs that ended longer ago than --older-than from the queue, with their records and the base commits
-that no other job needs. Jobs that have not ended stay, and so does what they come after. Records that were fetched are in
-.markmill/runs and stay.
+that no other job needs. Jobs that have not ended stay, and so does what they come after. Records that were fetched are
+in .markmill/runs and stay.
 
 Exit codes: 0 removed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs prune --older-than 30d\n  markmill jobs prune --older-than 1d --keep 1000",

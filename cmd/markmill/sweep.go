@@ -57,7 +57,8 @@ func (o *sweepOptions) flags(f *pflag.FlagSet) {
 
 // queueFlags are the options of a sweep whose rows are jobs.
 func (o *sweepOptions) queueFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.queue.name, "queue", "", "submit each run of a sweep to the queue `NAME`, for workers, and wait for them")
+	f.StringVar(&o.queue.name, "queue", "",
+		"submit each run of a sweep to the queue `NAME`, for workers, and wait for them")
 	o.queue.flags(f)
 }
 

@@ -62,7 +62,8 @@ func (r *runner) arrived(ctx context.Context, row *row, wait Arrival) (*runs.Swe
 		}
 		ended.Millis = run.FinishedAt.Sub(run.StartedAt).Milliseconds()
 	}
-	if err := r.recorder.Append(runs.SweepRunStarted, runs.SweepRunStartedData{Row: row.number, Run: ended.Run}); err != nil {
+	begun := runs.SweepRunStartedData{Row: row.number, Run: ended.Run}
+	if err := r.recorder.Append(runs.SweepRunStarted, begun); err != nil {
 		return nil, err
 	}
 	return ended, r.recorder.Append(runs.SweepRunEnded, *ended)

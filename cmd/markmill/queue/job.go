@@ -131,7 +131,8 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 		return "", err
 	}
 	p := &publisher{attempt: a, plan: plan, record: a.store.Record(req.ID), id: req.ID}
-	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views(), Sign: a.key.Manifests(), Observers: []engine.Observer{{Event: p.event}}})
+	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views(), Sign: a.key.Manifests(),
+		Observers: []engine.Observer{{Event: p.event}}})
 	switch {
 	case a.reason() != nil && !isCanceled(a.reason()):
 		return "", a.reason()

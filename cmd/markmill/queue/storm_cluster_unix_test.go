@@ -29,11 +29,14 @@ type secured struct {
 	otherCA       string // of a certificate that signs nothing here
 }
 
+// mayMove is what those need who make jobs go on: also a worker does, when a job has ended.
+const mayMove = `"mm.q.>", "mm.labels.>", "mm.dep.>", "mm.one.*", "mm.steer.*", "mm.ctl.*", `
+
 // permissions are those of docs/queue.md, of each role and of one that may not submit.
 var permissions = map[string][2]string{
-	"submit": {`"mm.q.>", "mm.labels.>", "mm.base.*"`, `"mm.ev.*"`},
-	"jobs":   {`"mm.q.>", "mm.labels.>", "mm.ctl.*"`, `"mm.ev.*"`},
-	"worker": {`"$JS.ACK.>", "mm.worker.*", "mm.hb.*"`, `"mm.hb.*", "mm.ctl.*", "mm.q.>"`},
+	"submit": {mayMove + `"mm.base.*"`, `"mm.ev.*"`},
+	"jobs":   {mayMove + `"mm.pause.*"`, `"mm.ev.*"`},
+	"worker": {mayMove + `"$JS.ACK.>", "mm.worker.*", "mm.hb.*"`, `"mm.hb.*", "mm.ctl.*", "mm.steer.*", "mm.q.>"`},
 	"reader": {`"mm.nothing"`, `"mm.nothing"`},
 }
 
