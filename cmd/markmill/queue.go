@@ -159,6 +159,9 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 			return err
 		}
 	}
+	if len(o.after) > 100 {
+		return usagef("--after names %d jobs; give at most 100, or a job that comes after some of them", len(o.after))
+	}
 	o.after = slices.Compact(slices.Sorted(slices.Values(o.after)))
 	labels, err := queue.CheckLabels(o.labels)
 	if err != nil {
@@ -439,6 +442,9 @@ Exit codes: as of its commands.`,
 			RunE: func(_ *cobra.Command, words []string) error {
 				if d.reason && strings.TrimSpace(call.Reason) == "" {
 					return usagef("--reason says why, in words that others read; give it")
+				}
+				if len(call.Reason) > 2000 {
+					return usagef("--reason has %d bytes; give at most 2000", len(call.Reason))
 				}
 				made, err := a.call(d.do, &o)
 				if err != nil {

@@ -2,6 +2,8 @@ package jetstream
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -73,12 +75,20 @@ func (q *Queue) each(ctx context.Context, subject string, do func(subject string
 // noLabels stands for no labels in a subject. No name begins with it.
 const noLabels = "-"
 
+// maxSet bounds the names of labels in the name of a consumer, which has at most 255 bytes.
+const maxSet = 64
+
 // labelSet names labels in a subject, and in the name of a consumer. No name has its "+".
 func labelSet(labels []string) string {
-	if len(labels) == 0 {
+	set := strings.Join(labels, "+")
+	switch {
+	case set == "":
 		return noLabels
+	case len(set) > maxSet:
+		sum := sha256.Sum256([]byte(set))
+		return "+" + hex.EncodeToString(sum[:16])
 	}
-	return strings.Join(labels, "+")
+	return set
 }
 
 // wakeSubject is the subject of the wake-ups of a job, or of all jobs of that kind.

@@ -210,8 +210,9 @@ func (q *Queue) mustCount(t *testing.T, subject string) (n int) {
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
-	none, gpu := taker(t, q, "none"), taker(t, q, "gpu", "big", "gpu", "eu")
-	for id, labels := range map[string][]string{"two": {"big", "gpu"}, "one": {"gpu"}, "else": {"arm", "gpu"}} {
+	long := strings.Repeat("x", 100)
+	none, gpu := taker(t, q, "none"), taker(t, q, "gpu", "big", "gpu", "eu", long)
+	for id, labels := range map[string][]string{"two": {"big", "gpu", long}, "one": {"gpu"}, "else": {"arm", "gpu"}} {
 		spec := &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, Labels: labels, By: "t"}
 		if _, _, err := q.Submit(t.Context(), spec, time.Now()); err != nil {
 			t.Fatal(err)
@@ -456,25 +457,28 @@ func TestSingleton(t *testing.T) {
 func TestSingletonAtOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
-	made := make(chan bool, 8)
+	const keys, each = 16, 4
+	begin, made := make(chan struct{}), make(chan bool, keys*each)
 	for i := range cap(made) {
 		go func() {
+			<-begin
 			_, ok, err := q.Submit(t.Context(), &queue.Spec{ID: fmt.Sprint("j", i), Queue: "default", Priority: queue.Normal,
-				By: "t", Singleton: &queue.Singleton{Key: "k", Overlap: queue.OverlapSkip}}, time.Now())
+				By: "t", Singleton: &queue.Singleton{Key: fmt.Sprint(i / each), Overlap: queue.OverlapSkip}}, time.Now())
 			if err != nil {
 				t.Error(err)
 			}
 			made <- ok
 		}()
 	}
+	close(begin)
 	n := 0
 	for range cap(made) {
 		if <-made {
 			n++
 		}
 	}
-	if n != 1 {
-		t.Errorf("%d were submitted", n)
+	if n != keys {
+		t.Errorf("%d of %d keys were submitted", n, keys)
 	}
 }
 
