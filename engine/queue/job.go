@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"markmill/runs"
@@ -59,6 +60,14 @@ type Job struct {
 	Changed   time.Time   `json:"changed"`
 }
 
+// Before lists the jobs that it waits for, or waited for.
+func (j *Job) Before() []string {
+	if j.Behind == "" {
+		return j.After
+	}
+	return append(slices.Clone(j.After), j.Behind)
+}
+
 // Add applies an entry.
 func (j *Job) Add(e *Entry) error {
 	if j.State == "" && (e.Kind != Enqueued || e.Spec == nil) {
@@ -83,7 +92,7 @@ func (j *Job) Add(e *Entry) error {
 	case Enqueued:
 		j.State, j.Status, j.Step, j.NotBefore = StateEnqueued, "", "", time.Time{}
 		j.InVain, j.Tried, j.Finished = 0, 0, 0
-		if len(j.After) > 0 || j.Behind != "" {
+		if len(j.Before()) > 0 {
 			j.State = StateHeld
 		}
 	case Freed:

@@ -137,12 +137,8 @@ func (q *Queue) waited(ctx context.Context, job *queue.Job, now time.Time) (*que
 
 // holds says which jobs hold one.
 func (q *Queue) holds(ctx context.Context, job *queue.Job) (words []string, err error) {
-	others := job.After
-	if job.Behind != "" {
-		others = append(slices.Clone(others), job.Behind)
-	}
-	jobs, err := q.States(ctx, others)
-	for _, id := range others {
+	jobs, err := q.States(ctx, job.Before())
+	for _, id := range job.Before() {
 		if other := jobs[id]; other.State != queue.StateCompleted {
 			words = append(words, "job "+id+", which it comes after, is "+string(other.State))
 		}

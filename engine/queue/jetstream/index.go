@@ -107,14 +107,16 @@ func (q *Queue) States(ctx context.Context, ids []string) (map[string]queue.Job,
 	for _, id := range ids {
 		cfg.FilterSubjects = append(cfg.FilterSubjects, subject(id))
 	}
-	msgs, _, err := q.browse(ctx, eventsStream, cfg, len(ids))
+	msgs, _, err := q.browse(ctx, eventsStream, cfg, 2*len(ids)+100) // some may get an entry meanwhile
 	jobs := map[string]queue.Job{}
 	for _, msg := range msgs {
 		job, err := jobIn(msg)
 		if err != nil {
 			return nil, err
 		}
-		jobs[job.ID] = job
+		if jobs[job.ID] = job; job.State == queue.StateRemoved {
+			delete(jobs, job.ID)
+		}
 	}
 	return jobs, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -106,11 +105,7 @@ func (q *Queue) ready(ctx context.Context, job *queue.Job, now time.Time) error 
 	if job.State != queue.StateHeld {
 		return q.wake(ctx, job)
 	}
-	others := job.After
-	if job.Behind != "" {
-		others = append(slices.Clone(others), job.Behind)
-	}
-	return q.hold(ctx, others, job.ID, now)
+	return q.hold(ctx, job.Before(), job.ID, now)
 }
 
 // Job returns a job with its history.

@@ -61,8 +61,7 @@ func (q *Queue) prunable(ctx context.Context, before time.Time, keep int) (map[s
 		case job.State.Ended():
 			ended = append(ended, job)
 		default:
-			stays[job.Behind] = true
-			for _, id := range job.After {
+			for _, id := range job.Before() {
 				stays[id] = true
 			}
 		}

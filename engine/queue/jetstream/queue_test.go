@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/runs"
@@ -699,8 +701,31 @@ func TestPrune(t *testing.T) {
 	if jobs, total, err := q.List(t.Context(), queue.Filter{Limit: 10}); err != nil || total != 3 || len(jobs) != 3 {
 		t.Error(jobs, total, err)
 	}
-	if _, err := q.Retry(t.Context(), "old", "p", "why", now); err == nil {
-		t.Error("a job that was removed is put back")
+	h, err := q.read(t.Context(), "waits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := h.Job // as if whoever removed it had been killed
+	if err := half.Add(&queue.Entry{Kind: queue.Removed}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.append(t.Context(), &half, h.last, &queue.Entry{Kind: queue.Removed}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"old", "waits"} {
+		if _, err := q.Retry(t.Context(), id, "p", "why", now); err == nil {
+			t.Errorf("%s, which was removed, is put back", id)
+		}
+		if _, err := submitAfter(t, q, "x", id); err == nil {
+			t.Errorf("a job comes after %s, which was removed", id)
+		}
+	}
+	if p, err = q.Prune(t.Context(), now.Add(-time.Hour), 0, "p", now); err != nil || p.Jobs != 1 {
+		t.Error(p, err)
+	}
+	if n, err := q.events.Info(t.Context(), jetstream.WithSubjectFilter("mm.ev.waits")); err != nil ||
+		len(n.State.Subjects) != 0 {
+		t.Error("its entries are left", err)
 	}
 	spec("old", "b2") // its name is free again
 	run("old", &queue.Entry{Kind: queue.Completed})
