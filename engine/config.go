@@ -24,8 +24,9 @@ const ConfigFile = "markmill.yaml"
 type Config struct {
 	File    string                  `yaml:"-"`
 	Kernels map[string]KernelConfig `yaml:"kernels"`
-	Sign    string                  `yaml:"sign"`   // SSH key that signs every record; ~/ is the user's home
-	Output  string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
+	Sign    string                  `yaml:"sign"` // SSH key that signs every record; ~/ is the user's home
+	// path of the output notebook when none is given; {{name}} expands
+	Output string `yaml:"output"`
 	// Repository is where workers fetch the repository: an https:// or ssh:// address without a password.
 	Repository string                 `yaml:"repository"`
 	Retention  Retention              `yaml:"retention"`

@@ -300,7 +300,8 @@ func (a *app) printSweep(done *runs.Sweep, store runs.Store, o *runOptions) erro
 		a.tell("markmill: %s: %d of %d runs passed · evidence: %s\n", string(done.Completed.Status), passed,
 			len(done.Rows), files.Short(done.Dir))
 		if missing > 0 {
-			a.tell("markmill: %d runs are missing: markmill run --resume %s%s\n", missing, string(id), o.sweep.queue.again())
+			a.tell("markmill: %d runs are missing: markmill run --resume %s%s\n", missing, string(id),
+				o.sweep.queue.again())
 		}
 	}
 	return endWith(done.Completed.ExitCode)

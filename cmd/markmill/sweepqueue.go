@@ -45,7 +45,7 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep, store runs.S
 		return nil, err
 	}
 	if s.Shared() {
-		return nil, usagef("--queue: the runs of the sweep work in the folder, which a worker does not have; leave it out")
+		return nil, usagef("--queue: the runs of the sweep work in the folder, which no worker has; leave it out")
 	}
 	at := s.Engine.Config.Repository
 	if at != "" {

@@ -44,8 +44,8 @@ type Work struct {
 	// Sealed is called with the directory of each run whose record is complete, before its digest is taken. It may be
 	// nil.
 	Sealed func(dir string) error
-	// Elsewhere begins the run of a row on another machine. It is called for one row after the other, and is nil for runs
-	// of this process.
+	// Elsewhere begins the run of a row on another machine. It is called for one row after the other, and is nil for
+	// runs of this process.
 	Elsewhere func(row int, req engine.Request) (Arrival, error)
 	// how many runs go on at once, at most as many as there are processors, unless they are attempts; 0 is that many
 	Jobs        int

@@ -67,7 +67,8 @@ func FetchBase(ctx context.Context, dir, commit, url string) error {
 		return true, checkOut(root, commit, func(repo *git.Repository) error {
 			remote := git.NewRemote(repo.Storer, &config.RemoteConfig{Name: remoteName, URLs: []string{url}})
 			return remote.FetchContext(ctx, &git.FetchOptions{RemoteName: remoteName, Depth: 1, Tags: plumbing.NoTags,
-				RefSpecs: []config.RefSpec{config.RefSpec(commit + ":refs/markmill/base")}, ClientOptions: options(ctx)})
+				ClientOptions: options(ctx),
+				RefSpecs:      []config.RefSpec{config.RefSpec(commit + ":refs/markmill/base")}})
 		})
 	})
 	return err
