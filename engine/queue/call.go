@@ -4,7 +4,7 @@ import "time"
 
 // Call is what the program that holds the queue is asked to do, as JSON.
 type Call struct {
-	Do      string `json:"do"`      // submit, worker, list, show, follow, cancel, retry, fetch
+	Do      string `json:"do"`      // submit, worker, list, show, follow, cancel, retry, fetch, scheduler, pause
 	Program string `json:"program"` // path of markmill
 	Version string `json:"version"`
 	Root    string `json:"root,omitzero"` // of the repository; "" outside one
@@ -21,6 +21,8 @@ type Call struct {
 	Jobs    int      `json:"jobs,omitzero"`    // at once
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
+	// Schedule has a worker also submit what is due.
+	Schedule bool `json:"schedule,omitzero"`
 
 	ID     string  `json:"id,omitzero"` // of the job
 	Reason string  `json:"reason,omitzero"`

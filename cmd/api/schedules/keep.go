@@ -17,13 +17,12 @@ import (
 type Keeper struct{ dir string }
 
 const (
-	stateFile     = "state.json"
 	runningFolder = "running" // locked while the notebook's run goes on
 	heartbeatFile = "heartbeat.json"
 	lockPatience  = 30 * time.Second
 )
 
-func folder(store runs.Store) string { return filepath.Join(store.Dir, "schedules") }
+func folder(store runs.Store) string { return filepath.Join(store.Dir, schedule.Folder) }
 
 // Keep returns the keeper of a notebook.
 func Keep(store runs.Store, rel string) (*Keeper, error) {
@@ -37,7 +36,7 @@ func Keep(store runs.Store, rel string) (*Keeper, error) {
 
 // Load reads the state; the zero one if there is none yet.
 func (k *Keeper) Load() (s schedule.State, err error) {
-	data, err := os.ReadFile(filepath.Join(k.dir, stateFile))
+	data, err := os.ReadFile(filepath.Join(k.dir, schedule.StateFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -45,7 +44,7 @@ func (k *Keeper) Load() (s schedule.State, err error) {
 		err = codec.Unmarshal(data, &s)
 	}
 	if err != nil {
-		err = &notebooks.Error{Kind: notebooks.KindInput, File: filepath.Join(k.dir, stateFile), Err: err,
+		err = &notebooks.Error{Kind: notebooks.KindInput, File: filepath.Join(k.dir, schedule.StateFile), Err: err,
 			Msg: "cannot be read: " + err.Error(), Hint: "remove it, and the schedule begins anew"}
 	}
 	return s, err
@@ -73,7 +72,17 @@ func (k *Keeper) Update(change func(*schedule.State) error) error {
 	if err != nil {
 		return err
 	}
-	return runs.WriteFile(filepath.Join(k.dir, stateFile), data)
+	return runs.WriteFile(filepath.Join(k.dir, schedule.StateFile), data)
+}
+
+// Note changes what is known of the newest run.
+func (k *Keeper) Note(change func(*schedule.Run)) error {
+	return k.Update(func(s *schedule.State) error {
+		if s.Run != nil {
+			change(s.Run)
+		}
+		return nil
+	})
 }
 
 // Begin takes the notebook for this process until release is called, or the process ends. It returns runs.ErrLive

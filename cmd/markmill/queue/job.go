@@ -163,7 +163,7 @@ func (a *attempt) engine(root string) (*engine.Engine, error) {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: "the repository's settings, or MARKMILL_SIGN_KEY, " +
 			"say that records are signed, which a worker does not do", Hint: "run the notebook with markmill run"}
 	}
-	eng.Version, eng.Tools = a.Version, a.Program
+	eng.Version, eng.Tools, eng.Schedules = a.Version, a.Program, a.Store
 	eng.Store = func(string) runs.Store { return a.store }
 	return eng, nil
 }

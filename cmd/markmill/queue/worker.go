@@ -51,6 +51,17 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 	}
 	defer taker.Close()
 	w.tell("worker %s takes jobs, %d at a time; Ctrl-C gives back those that run", w.name, p.Jobs)
+	if p.Schedule {
+		scheduling, stop := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			if _, err := p.schedule(scheduling); err != nil {
+				w.tell("scheduler: %s", err)
+			}
+		})
+		defer ended.Wait()
+		defer stop()
+	}
 	var group sync.WaitGroup
 	errs := make([]error, p.Jobs)
 	for i := range p.Jobs {
