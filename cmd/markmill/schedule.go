@@ -46,7 +46,8 @@ Exit codes: as of its commands.`,
 	}
 	list := a.scheduleList()
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(c, nil) }
-	c.AddCommand(list, a.scheduleNext(), a.scheduleRunDue(), a.schedulePause(), a.scheduleResume())
+	c.AddCommand(list, a.scheduleNext(), a.scheduleRunDue(), a.schedulePause(), a.scheduleResume(),
+		a.scheduleInstall(), a.scheduleRemove())
 	return c
 }
 
@@ -103,11 +104,7 @@ func (a *app) scheduled(ctx context.Context, store runs.Store, src *worktree.Sou
 	doc := &scheduledNotebooks{Notebooks: []scheduledNotebook{}, Looked: schedules.LastBeat(store).Time}
 	for _, n := range found {
 		one := scheduledNotebook{Notebook: n.Path, Cron: n.Cron, Timezone: n.Timezone}
-		keep, err := schedules.Keep(store, n.Path)
-		if err != nil {
-			return nil, err
-		}
-		state, err := keep.Load()
+		state, err := schedules.Keep(store, n.Path).Load()
 		if err != nil {
 			return nil, err
 		}
@@ -270,11 +267,7 @@ func (a *app) changeSchedule(ctx context.Context, path, reason string, o *queueO
 		return usagef("no notebook in %s is scheduled", path)
 	}
 	for _, n := range list {
-		keep, err := schedules.Keep(store, n.Path)
-		if err != nil {
-			return err
-		}
-		err = keep.Update(func(s *schedule.State) error {
+		err = schedules.Keep(store, n.Path).Update(func(s *schedule.State) error {
 			s.Notebook = n.Path
 			switch {
 			case reason != "":

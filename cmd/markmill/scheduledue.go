@@ -23,7 +23,7 @@ import (
 )
 
 func (a *app) scheduleRunDue() *cobra.Command {
-	jobs, quiet := 4, false
+	jobs, quiet, repo := 4, false, ""
 	c := &cobra.Command{
 		Use: "run-due [NOTEBOOK…]", Short: "Run the scheduled notebooks that are due", Args: args(0, -1),
 		Long: `Runs every notebook of the repository that is due, as markmill run does, and notes in .markmill/schedules
@@ -39,7 +39,10 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 			if jobs < 1 || jobs > 256 {
 				return usagef("-j %d: give a number from 1 to 256", jobs)
 			}
-			store, src, err := a.scheduleHere()
+			store, src, err := a.hereOr(repo)
+			if err == nil && src == nil {
+				_, _, err = a.scheduleHere()
+			}
 			if err != nil {
 				return err
 			}
@@ -62,6 +65,7 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 	}
 	c.Flags().IntVarP(&jobs, "jobs", "j", jobs, "run up to `N` notebooks at once")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say only what went wrong")
+	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
 	return c
 }
 
@@ -159,10 +163,7 @@ func (d *dueRuns) due(n *schedules.Notebook) (bool, error) {
 	if n.Err != nil {
 		return false, n.Err
 	}
-	keep, err := schedules.Keep(d.store, n.Path)
-	if err != nil {
-		return false, err
-	}
+	keep := schedules.Keep(d.store, n.Path)
 	s, err := keep.Load()
 	if err != nil || keep.Alive() && n.Overlap != notebooks.OverlapCancel {
 		return false, err
@@ -188,10 +189,7 @@ func (d *dueRuns) runOne(ctx context.Context, n *schedules.Notebook) error {
 	if n.Err != nil {
 		return n.Err
 	}
-	keep, err := schedules.Keep(d.store, n.Path)
-	if err != nil {
-		return err
-	}
+	keep := schedules.Keep(d.store, n.Path)
 	for {
 		release, err := keep.Begin()
 		busy := errors.Is(err, runs.ErrLive)

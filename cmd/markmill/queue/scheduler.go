@@ -216,16 +216,13 @@ func (s *scheduler) mirror(n *schedules.Notebook, st schedule.State, r *schedule
 	if r.Output, err = schedules.OutputOf(n, r, eng, req); err != nil {
 		r.Error = err.Error()
 	}
-	keep, err := schedules.Keep(runs.Store{Dir: s.Store}, n.Path)
-	if err == nil {
-		err = keep.Update(func(now *schedule.State) error {
-			paused := now.Paused
-			*now, now.Run = st, r
-			now.Paused = paused
-			return nil
-		})
-	}
-	return keep, err
+	keep := schedules.Keep(runs.Store{Dir: s.Store}, n.Path)
+	return keep, keep.Update(func(now *schedule.State) error {
+		paused := now.Paused
+		*now, now.Run = st, r
+		now.Paused = paused
+		return nil
+	})
 }
 
 // refusal is why a notebook cannot be submitted at all.
