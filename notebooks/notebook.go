@@ -185,8 +185,22 @@ type Front struct {
 	Pick             string   // "" or one of Picks: which of several attempts is taken
 	Output           string   // of each step, unless it says otherwise
 	Headline         []string // scraps that the verdict shows, in this order; nil: the first scalars
-	Proof            string   // "", or one of ProofStages: what of a coding agent the notebook proves
+	Singleton        Singleton
+	Proof            string // "", or one of ProofStages: what of a coding agent the notebook proves
 }
+
+// Singleton says what becomes of a job while another one of the same key has not ended.
+type Singleton struct {
+	Key     string // with parameters in braces, as in OUTPUT; "": jobs of the notebook have nothing to do with each other
+	Overlap string // one of Overlaps
+}
+
+// OverlapAllow lets jobs of the same key run at the same time.
+const OverlapAllow = "allow"
+
+// Overlaps lists what may become of a job of a Singleton, the default first: it waits, is left out, takes the place of
+// the other one, goes on beside it, or its parameters are said to the agent that works on the other one.
+var Overlaps = []string{"queue", "skip", "cancel", OverlapAllow, "steer"}
 
 // ProofStages are the stages in which a coding agent is proven, in their order.
 var ProofStages = []string{"fixture", "sandbox-repository", "negative-cases", "repeat", "clean-clone", "candidate"}

@@ -38,7 +38,7 @@ var runGroups = []group{
 		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
 		"continue", "at", "reuse", "outdated", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
 	{"Attempts", []string{"backends", "attempts", "pick", "judge-once", "html", "format"}},
-	{"The job", []string{"key", "queue", "priority", "retries", "wait", "follow"}},
+	{"The job", []string{"key", "queue", "label", "after", "priority", "retries", "wait", "follow"}},
 	{"A NATS server", []string{"nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
@@ -59,7 +59,8 @@ var stripGroups = []group{
 // optionGroups are the headings for the options of a command; none where it has few.
 func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
-	case "markmill run", "markmill lanes", "markmill runs resume", "markmill runs fork", "markmill test", "markmill bisect",
+	case "markmill run", "markmill lanes", "markmill runs resume", "markmill runs fork", "markmill test",
+		"markmill bisect",
 		"markmill submit":
 		return runGroups
 	case "markmill strip", "markmill git install":

@@ -284,7 +284,7 @@ func (a *app) changeSchedule(ctx context.Context, path, reason string, o *queueO
 		}
 		_, none := os.Stat(filepath.Join(store.Dir, "queue", "nats"))
 		if o.URL != "" || a.env("MARKMILL_NATS") != "" || none == nil {
-			call := a.callFor("pause", o, store, src)
+			call := a.callFor("pause-schedule", o, store, src)
 			call.ID, call.Reason = n.Path, reason
 			if err := a.runQueue(ctx, call); err != nil {
 				return err

@@ -123,6 +123,13 @@ func (s *scheduler) step(ctx context.Context, n *schedules.Notebook, now time.Ti
 	cancel := ""
 	err = s.states.Update(ctx, key, func(st *schedule.State) error {
 		submit, cancel, st.Notebook = nil, "", n.Path
+		if st.Seen.IsZero() { // it goes on where run-due has ended
+			own, err := schedules.Keep(runs.Store{Dir: s.Store}, n.Path).Load()
+			if err != nil {
+				return err
+			}
+			st.Cron, st.Timezone, st.Seen, st.Paused = own.Cron, own.Timezone, own.Seen, own.Paused
+		}
 		if r := st.Run; r != nil && !r.Ended {
 			switch h, err := s.q.Find(ctx, r.ID); {
 			case err != nil:
@@ -199,8 +206,9 @@ func (s *scheduler) finish(ctx context.Context, n *schedules.Notebook, key strin
 	case err != nil:
 		return nil, err // it is tried again
 	}
+	err = keep.Note(func(now *schedule.Run) { *now = r })
 	s.tell("%s: job %s %s", n.Path, h.ID, h.State)
-	return &r, keep.Note(func(now *schedule.Run) { *now = r })
+	return &r, err
 }
 
 // mirror notes in the store what the job is about to leave in the repository, for runs that go on meanwhile, and for
@@ -259,8 +267,8 @@ func (s *scheduler) start(ctx context.Context, n *schedules.Notebook, r *schedul
 	return err
 }
 
-// pause has the schedulers of the queue pause a notebook, or resume it where no reason is given.
-func (p *program) pause(ctx context.Context) (int, error) {
+// pauseSchedule has the schedulers of the queue pause a notebook, or resume it where no reason is given.
+func (p *program) pauseSchedule(ctx context.Context) (int, error) {
 	s, err := p.newScheduler(ctx)
 	if err != nil {
 		return 0, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,15 +65,16 @@ func (s *schedulers) look(clock string) string {
 	for _, one := range s.list {
 		one.look(s.Context(), time.Date(2026, 11, at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC))
 	}
-	var jobs []string
-	err = s.list[0].q.List(s.Context(), func(job queue.Job) error {
-		_, due, _ := strings.Cut(job.ID, "-202611")
-		jobs = append(jobs, due+" "+string(job.State))
-		return nil
-	})
+	list, _, err := s.list[0].q.List(s.Context(), queue.Filter{Limit: 100})
 	if err != nil {
 		s.Fatal(err)
 	}
+	var jobs []string
+	for _, job := range list {
+		_, due, _ := strings.Cut(job.ID, "-202611")
+		jobs = append(jobs, due+" "+string(job.State))
+	}
+	slices.Sort(jobs)
 	return strings.Join(jobs, ", ")
 }
 

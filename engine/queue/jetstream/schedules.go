@@ -24,6 +24,7 @@ const (
 // Schedules are the states of scheduled notebooks, for all schedulers of a queue. Each is changed by its revision, and
 // the lead only spares work: two schedulers that both believe to have it come to the same.
 type Schedules struct {
+	q            *Queue
 	states, lead jetstream.KeyValue
 	revision     uint64 // of the lead; 0: another has it
 }
@@ -32,7 +33,7 @@ type Schedules struct {
 func (q *Queue) Schedules(ctx context.Context, replicas int) (*Schedules, error) {
 	bucket := func(cfg jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, max(replicas, 1)
-		err = retry(ctx, func() (err error) {
+		err = q.retry(ctx, func() (err error) {
 			if kv, err = q.js.KeyValue(ctx, cfg.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 				kv, err = q.js.CreateKeyValue(ctx, cfg)
 			}
@@ -46,7 +47,7 @@ func (q *Queue) Schedules(ctx context.Context, replicas int) (*Schedules, error)
 		}
 		return kv, err
 	}
-	s := &Schedules{}
+	s := &Schedules{q: q}
 	var err error
 	if s.states, err = bucket(jetstream.KeyValueConfig{Bucket: statesBucket}); err == nil {
 		s.lead, err = bucket(jetstream.KeyValueConfig{Bucket: leadBucket, TTL: leadTime})
@@ -88,7 +89,7 @@ func (s *Schedules) Load(ctx context.Context, key string) (state schedule.State,
 
 func (s *Schedules) load(ctx context.Context, key string) (state schedule.State, was []byte, at uint64, err error) {
 	var entry jetstream.KeyValueEntry
-	err = retry(ctx, func() (err error) { entry, err = s.states.Get(ctx, key); return err })
+	err = s.q.retry(ctx, func() (err error) { entry, err = s.states.Get(ctx, key); return err })
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return state, nil, 0, nil
 	}
@@ -112,7 +113,7 @@ func (s *Schedules) Update(ctx context.Context, key string, change func(*schedul
 		if err != nil || bytes.Equal(now, was) {
 			return err
 		}
-		err = retry(ctx, func() (err error) {
+		err = s.q.retry(ctx, func() (err error) {
 			if at == 0 {
 				_, err = s.states.Create(ctx, key, now)
 			} else {
