@@ -22,18 +22,20 @@ const ConfigFile = "markmill.yaml"
 
 // Config is a repository's settings. The zero value stands for no file.
 type Config struct {
-	File      string                  `yaml:"-"`
-	Kernels   map[string]KernelConfig `yaml:"kernels"`
-	Sign      string                  `yaml:"sign"`   // SSH key that signs every record; ~/ is the user's home
-	Output    string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
-	Retention Retention               `yaml:"retention"`
-	Sandbox   SandboxConfig           `yaml:"sandbox"`
-	Pool      string                  `yaml:"pool"`  // on, off; "" is on: worktrees of large repositories are used again
-	Reads     string                  `yaml:"reads"` // on, off; "" is on: what steps read is watched
-	Gate      GateConfig              `yaml:"gate"`
-	Agents    map[string]AgentConfig  `yaml:"agents"` // the admitted coding agents, by backend
-	Policy    *Policy                 `yaml:"-"`      // nil without one; read by readPolicy
-	Normalize []notebooks.Normalize   `yaml:"-"`      // rules for comparing outputs, as the front matter has them
+	File    string                  `yaml:"-"`
+	Kernels map[string]KernelConfig `yaml:"kernels"`
+	Sign    string                  `yaml:"sign"` // SSH key that signs every record; ~/ is the user's home
+	// path of the output notebook when none is given; {{name}} expands
+	Output    string                 `yaml:"output"`
+	Retention Retention              `yaml:"retention"`
+	Sandbox   SandboxConfig          `yaml:"sandbox"`
+	Pool      string                 `yaml:"pool"`  // on, off; "" is on: worktrees of large repositories are used again
+	Reads     string                 `yaml:"reads"` // on, off; "" is on: what steps read is watched
+	Gate      GateConfig             `yaml:"gate"`
+	Agents    map[string]AgentConfig `yaml:"agents"` // the admitted coding agents, by backend
+	Alerts    map[string]AlertTarget `yaml:"alerts"` // who can be told, by the names that notebooks use
+	Policy    *Policy                `yaml:"-"`      // nil without one; read by readPolicy
+	Normalize []notebooks.Normalize  `yaml:"-"`      // rules for comparing outputs, as the front matter has them
 
 	digest runs.Digest // of the file
 }
@@ -135,7 +137,7 @@ func ParseConfig(file string, data []byte) (Config, error) {
 		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: err.Error(), Err: err}
 	}
 	if err := errors.Join(cfg.Sandbox.check(file), cfg.Gate.check(file),
-		checkAgents(file, cfg.Agents)); err != nil {
+		checkAgents(file, cfg.Agents), checkTargets(file, cfg.Alerts)); err != nil {
 		return cfg, err
 	}
 	for _, key := range [][2]string{{"pool", cfg.Pool}, {"reads", cfg.Reads}} {
@@ -182,9 +184,10 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
 	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
-		"normalize"},
+		"normalize", "alerts"},
 	"agents.*": {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "network",
 		"start", "idle"},
+	"alerts.*":  {"webhook", "slack", "mail", "from", "server", "exec"},
 	"kernels.*": {"program", "command", "languages", "server", "kernel", "token"},
 	"retention": {"runs", "days"},
 	"gate":      {"require", "paths", "ignore", "removed"},

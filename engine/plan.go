@@ -218,10 +218,6 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	if err != nil {
 		return nb, e.withKernels(req, nb, err)
 	}
-	if len(nb.Front.Alerts) > 0 {
-		nb.Warnings = append(nb.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: 1,
-			Msg: "alerts: has no effect in this version", Hint: "markmill run does not act on it"})
-	}
 	p := &Plan{request: req, notebook: nb}
 	if err := p.useHeadPolicies(e); err != nil {
 		return nb, err
@@ -307,6 +303,7 @@ func (e *Engine) checkAll(p *Plan) error {
 	var errs errorList
 	errs.add(p.checkFront())
 	errs.add(p.chooseKernels(e))
+	p.notebook.Warnings = append(p.notebook.Warnings, p.unknownTargets(e)...)
 	for _, u := range p.unset() {
 		p.notebook.Warnings = append(p.notebook.Warnings, u.Warning(p.request.Path))
 	}

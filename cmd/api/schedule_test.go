@@ -272,8 +272,9 @@ func TestRunDueUnits(t *testing.T) {
 		t.Error(files[0].Text)
 	}
 	files, err = due.Files(maintenance.Systemd)
-	if gittest.Must(t, err); !strings.Contains(files[1].Text, "\n[Timer]\nOnCalendar=minutely\nAccuracySec=1s\n\n[Install]\n") ||
-		!strings.HasPrefix(files[0].Text, "# Made by markmill schedule install; markmill schedule remove removes it.\n") {
+	if gittest.Must(t, err); !strings.Contains(files[1].Text,
+		"\n[Timer]\nOnCalendar=minutely\nAccuracySec=1s\n\n[Install]\n") || !strings.HasPrefix(files[0].Text,
+		"# Made by markmill schedule install; markmill schedule remove removes it.\n") {
 		t.Error(files)
 	}
 }

@@ -33,8 +33,8 @@ func (a *app) unwatched(ctx context.Context, store runs.Store, src *worktree.Sou
 	since, last := looked.Time, "the last was "+looked.By+" at "+looked.Time.Local().Format(dueFormat)
 	switch {
 	case looked.Time.IsZero() && kind == "":
-		return fmt.Sprintf("%s scheduled, and nothing runs what is due: let markmill schedule install --write have the "+
-			"system do it, or run markmill scheduler (one on another machine is not seen from here)",
+		return fmt.Sprintf("%s scheduled, and nothing runs what is due: let markmill schedule install --write have "+
+			"the system do it, or run markmill scheduler (one on another machine is not seen from here)",
 			is(plain.Counted(len(list), "notebook"), len(list))), nil
 	case looked.Time.IsZero(): // it was installed a moment ago, or it does not work
 		since, last = now.Add(-time.Hour), kind+" never did"
@@ -46,8 +46,8 @@ func (a *app) unwatched(ctx context.Context, store runs.Store, src *worktree.Sou
 			continue // markmill schedule shows that
 		}
 		if due := n.Times.Newest(since, now.Add(-overdue), n.Times.Zone); !due.IsZero() {
-			return fmt.Sprintf("%s was due at %s, and nobody has looked since (%s): see whether the timer, cron or scheduler "+
-				"runs", n.Path, due.Format(dueFormat), last), nil
+			return fmt.Sprintf("%s was due at %s, and nobody has looked since (%s): see whether the timer, cron or "+
+				"scheduler runs", n.Path, due.Format(dueFormat), last), nil
 		}
 	}
 	return "", nil

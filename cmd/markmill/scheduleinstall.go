@@ -14,7 +14,8 @@ func (a *app) runDueUnits(store runs.Store, src *worktree.Source) (*maintenance.
 	if err != nil {
 		return nil, err
 	}
-	s := &maintenance.Schedule{Job: maintenance.RunDue, Store: store.Dir, Config: a.userDir("XDG_CONFIG_HOME", ".config"),
+	s := &maintenance.Schedule{Job: maintenance.RunDue, Store: store.Dir,
+		Config:  a.userDir("XDG_CONFIG_HOME", ".config"),
 		Command: []string{program, "schedule", "run-due", "--quiet", "--repo", src.Root()}}
 	for _, name := range []string{"PATH", "XDG_CACHE_HOME", "MARKMILL_DIR"} {
 		value := a.env(name)

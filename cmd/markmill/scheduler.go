@@ -17,7 +17,8 @@ is written. Of several schedulers of a queue one works, and another takes over w
 due time has an id that follows from notebook and time, so it is submitted once, whoever submits it.
 
 Exit codes: 0 it was stopped, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill scheduler\n  markmill scheduler --nats tls://queue.example:4222 --nats-creds scheduler.creds",
+		Example: "  markmill scheduler\n" +
+			"  markmill scheduler --nats tls://queue.example:4222 --nats-creds scheduler.creds",
 		RunE: func(*cobra.Command, []string) error {
 			if err := queue.CheckName("--queue", to); err != nil {
 				return err
@@ -27,14 +28,16 @@ Exit codes: 0 it was stopped, 2 usage, 3 the queue cannot be reached.`,
 				return err
 			}
 			if call.Root == "" {
-				return usagef("a scheduler is for the notebooks of a Git repository, and there is none here; change into one")
+				return usagef("a scheduler is for the notebooks of a Git repository, and there is none here; " +
+					"change into one")
 			}
 			call.Queues = []string{to}
 			return a.becomeQueue(call)
 		},
 	}
 	c.Flags().StringVar(&to, "queue", to, "`NAME` of the queue that the jobs go to")
-	c.Flags().StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
+	c.Flags().StringVar(&o.repo, "repo", "",
+		"`FOLDER` of the Git repository (default: the one around the working directory)")
 	o.flags(c.Flags())
 	return c
 }

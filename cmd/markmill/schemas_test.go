@@ -25,6 +25,7 @@ import (
 	"markmill/cmd/api/summary"
 	"markmill/cmd/markmill/mcp"
 	"markmill/engine/queue"
+	"markmill/engine/queue/notify"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
@@ -103,9 +104,15 @@ func jsonDocuments() map[string]struct {
 		"doctor": {reflect.TypeFor[checkup](), "What markmill doctor prints"},
 		"agents": {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
 		"summary": {reflect.TypeFor[summary.Summary](),
-			"What markmill summary prints: what is proven of each coding agent, whether it is active, and what is to be done"},
-		"jobs":    {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
-		"job":     {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
+			"What markmill summary prints: what is proven of each coding agent, whether it is active, and what is " +
+				"to be done"},
+		"jobs":   {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
+		"job":    {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
+		"alerts": {reflect.TypeFor[queue.Outbox](), "What markmill alerts list prints"},
+		"alert-delivery": {reflect.TypeFor[queue.Delivery](), "What markmill alerts show prints: an alert, and what " +
+			"became of it"},
+		"alert": {reflect.TypeFor[notify.Document](),
+			"What the webhooks and programs of markmill.yaml get of an alert"},
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
 		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
 		"version": {reflect.TypeFor[build](), "What markmill version prints"},

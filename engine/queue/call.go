@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"markmill/engine"
+)
 
 // Call is what the program that holds the queue is asked to do, as JSON.
 type Call struct {
@@ -25,7 +29,14 @@ type Call struct {
 	// Schedule has a worker also submit what is due.
 	Schedule bool `json:"schedule,omitzero"`
 
-	ID     string `json:"id,omitzero"` // of the job, or of pause and resume the name of the queue
+	// Of alerts: who can be told, nil for what the settings say; nothing is said; how long to try.
+	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`
+	Quiet      bool                          `json:"quiet,omitzero"`
+	PatienceNS int64                         `json:"patience_ns,omitzero"`
+	Open       bool                          `json:"open,omitzero"`  // of their list: those that wait or failed
+	Limit      int                           `json:"limit,omitzero"` // of their list
+
+	ID     string `json:"id,omitzero"` // of the job, the alert, or of pause and resume the queue
 	Reason string `json:"reason,omitzero"`
 	Text   string `json:"text,omitzero"`   // of steer
 	Filter Filter `json:"filter,omitzero"` // of list

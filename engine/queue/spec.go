@@ -24,6 +24,8 @@ type Spec struct {
 	// Output is where the output notebook goes when whoever submitted the job fetches its record; "" is nowhere.
 	Output  string `json:"output,omitzero"`
 	Retries int    `json:"retries,omitzero"` // further runs after one that did not pass
+	// Project is the name of the repository's folder where the job was submitted.
+	Project string `json:"project,omitzero"`
 	By      string `json:"by"`
 	Host    string `json:"host"`
 }

@@ -23,7 +23,8 @@ func TestCommitTo(t *testing.T) {
 		s := openSource(t, g.Dir)
 		at := time.Date(2026, 11, 25, 6, 0, 0, 0, time.FixedZone("", 3600))
 		commit := func(branch, id string, files map[string][]byte, noted func(object.OID) error) (object.OID, error) {
-			return s.CommitTo(repo.NewFiles{Branch: branch, RunID: id, Files: files, Message: "out\n\nMarkmill-Run: " + id,
+			return s.CommitTo(repo.NewFiles{Branch: branch, RunID: id, Files: files,
+				Message: "out\n\nMarkmill-Run: " + id,
 				Program: object.Identity{Name: "M", Email: "m@x"}, Now: at, Noted: noted})
 		}
 		quiet := func(object.OID) error { return nil }
@@ -53,7 +54,8 @@ func TestCommitTo(t *testing.T) {
 		got, err := commit("pages", "r3", files, func(object.OID) error {
 			if !moved {
 				moved = true
-				g.Git("update-ref", "refs/heads/pages", g.Git("commit-tree", "-p", "pages", "-m", "other", "pages^{tree}"))
+				other := g.Git("commit-tree", "-p", "pages", "-m", "other", "pages^{tree}")
+				g.Git("update-ref", "refs/heads/pages", other)
 			}
 			return nil
 		})
@@ -70,7 +72,8 @@ func TestCommitTo(t *testing.T) {
 			"a folder":    {"pages", map[string][]byte{"out": nil}, "out is no regular file in the branch"},
 			"a file":      {"pages", map[string][]byte{"out/x.md/z": nil}, "out/x.md is no folder in the branch"},
 		} {
-			if _, err := commit(wrong.branch, "r4", wrong.files, quiet); err == nil || !strings.Contains(err.Error(), wrong.words) {
+			_, err := commit(wrong.branch, "r4", wrong.files, quiet)
+			if err == nil || !strings.Contains(err.Error(), wrong.words) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -82,7 +85,8 @@ func TestCommitTo(t *testing.T) {
 		for _, id := range []string{"c1", "c2", "c3", "c4"} {
 			group.Go(func() {
 				other := openSource(t, g.Dir)
-				if _, err := other.CommitTo(repo.NewFiles{Branch: "many", RunID: id, Files: map[string][]byte{id: []byte(id)},
+				if _, err := other.CommitTo(repo.NewFiles{Branch: "many", RunID: id,
+					Files:   map[string][]byte{id: []byte(id)},
 					Message: id, Now: at, Noted: quiet}); err != nil {
 					t.Error(err)
 				}

@@ -58,7 +58,8 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"allow_errors":         func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.AllowErrors) },
 	"interrupt_on_timeout": func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.InterruptOnTimeout) },
 	"schedule":             readSchedule,
-	"alerts":               func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Alerts) },
+	"alerts":               alerts,
+	"objectives":           objectives,
 	"max-output": func(f *notebooks.Front, n *yaml.Node) (err error) {
 		f.MaxOutput, err = size(scalar(n))
 		return err
@@ -98,8 +99,9 @@ func ReadKey(f *notebooks.Front, key string, value *yaml.Node) error {
 // frontNames are suggested, and listed, for an unknown key.
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
-	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict",
-	"sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "interrupt_on_timeout",
+	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
+	"copy", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors",
+	"interrupt_on_timeout",
 	"headline", "output",
 	"reads", "inputs", "reuse", "pick", "steps", "proof", "singleton",
 }

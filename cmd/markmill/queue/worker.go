@@ -20,9 +20,10 @@ import (
 // worker takes jobs and runs them.
 type worker struct {
 	*program
-	name  string
-	store runs.Store       // of its runs while they go on: their records are published
-	own   *worktree.Source // the repository around the working directory; nil outside one
+	name    string
+	store   runs.Store // of its runs while they go on: their records are published
+	courier *courier
+	own     *worktree.Source // the repository around the working directory; nil outside one
 }
 
 // maxWorkers bounds the workers of one store.
@@ -63,6 +64,9 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 		})
 		defer ended.Wait()
 		defer stop()
+	}
+	if err := w.carry(ctx); err != nil {
+		return 0, err
 	}
 	var group sync.WaitGroup
 	errs := make([]error, p.Jobs)

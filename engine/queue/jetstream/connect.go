@@ -35,7 +35,9 @@ type Queue struct {
 	events jetstream.Stream
 	state  jetstream.Stream
 	files  jetstream.Stream
+	alerts jetstream.Stream
 	back   atomic.Pointer[func()] // is called when the connection is there again
+	fault  func() error           // of tests: it is called before and after each message of the outbox is put
 	denied atomic.Pointer[error]  // of the last operation that the server did not permit
 }
 
@@ -151,6 +153,7 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 		{Name: stateStream, Subjects: []string{"mm.job.*.*.*", "mm.dep.*.*", "mm.pause.*", "mm.one.*", "mm.worker.*", "mm.labels.*.*"}, MaxMsgsPerSubject: 1,
 			AllowMsgTTL: true},
 		{Name: filesStream, Subjects: []string{"mm.cas.*", "mm.base.*"}},
+		{Name: alertsStream, Subjects: []string{"mm.alert.>"}, MaxMsgsPerSubject: 1},
 	} {
 		// No AllowDirect: a replica may lag behind, and a reader must see what was acknowledged.
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, replicas
@@ -171,6 +174,8 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 			q.state = stream
 		case filesStream:
 			q.files = stream
+		case alertsStream:
+			q.alerts = stream
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ func (s *Repo) CommitTo(n NewFiles) (object.OID, error) {
 	for try := 1; ; try++ {
 		if at := s.checkedOut(ref); at != "" {
 			return "", &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
-				Msg:  fmt.Sprintf("the branch %s is checked out in %s, and a commit would leave that behind", n.Branch, at),
+				Msg: fmt.Sprintf("the branch %s is checked out in %s, and a commit would leave that behind",
+					n.Branch, at),
 				Hint: "name another branch, or check another one out"}
 		}
 		held, err := s.Ref(ref)
@@ -147,7 +148,8 @@ func (g *graft) onto(tree object.Digest, files map[string][]byte, in string) (ob
 		if e.Mode == 0 || ok {
 			return nil
 		}
-		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%s%s is no %s in the branch", in, e.Name, what),
+		return &notebooks.Error{Kind: notebooks.KindOption,
+			Msg:  fmt.Sprintf("%s%s is no %s in the branch", in, e.Name, what),
 			Hint: "name another path"}
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
