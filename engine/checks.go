@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/schedule"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -216,27 +218,38 @@ func (r *run) withoutOtherRuns(paths []string) []string {
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		rel = filepath.ToSlash(rel)
-		outputs = append(outputs, literal(rel))
-		if a := other.Started.Assets; a != "" {
-			outputs = append(outputs, literal(path.Join(path.Dir(rel), filepath.ToSlash(a)))+"/**")
+		outputs = append(outputs, leftBy(filepath.ToSlash(rel), other.Started.Assets)...)
+	}
+	committed := map[string]bool{}
+	for _, s := range schedule.Wrote(cmp.Or(r.eng.Schedules, r.eng.Store(r.plan.source.Root()).Dir)) {
+		if committed[s.Commit] = true; s.Output != "" && s.Commit == "" && s.ID != string(r.id) {
+			assets := strings.TrimSuffix(path.Base(s.Output), path.Ext(s.Output)) + "_files"
+			outputs = append(outputs, leftBy(s.Output, assets)...)
 		}
-		// The folders that it made for it, and what is being written there.
-		for dir := path.Dir(rel); ; dir = path.Dir(dir) {
-			if dir == "." {
-				break
-			}
-			outputs = append(outputs, literal(dir))
-		}
-		outputs = append(outputs, path.Join(literal(path.Dir(rel)), runs.TempPrefix+"*"))
 	}
 	return slices.DeleteFunc(paths, func(p string) bool {
-		if branch, ok := strings.CutPrefix(p, ".git/refs/heads/"); ok {
-			run, tree := r.plan.source.RunOfBranch(branch)
+		if branch, ok := strings.CutPrefix(p, ".git/"); ok && strings.HasPrefix(branch, "refs/heads/") {
+			if now, err := r.plan.source.Ref(branch); err == nil && now != "" && committed[now] {
+				return true
+			}
+			run, tree := r.plan.source.RunOfBranch(strings.TrimPrefix(branch, "refs/heads/"))
 			return tree != "" && others[run] == string(tree)
 		}
 		return MatchesAny(outputs, p)
 	})
+}
+
+// leftBy are patterns of what a run writes for an output: that, its pictures, the folders that it makes, and what is
+// being written there.
+func leftBy(output, assets string) []string {
+	list := []string{literal(output), path.Join(literal(path.Dir(output)), runs.TempPrefix+"*")}
+	if assets != "" {
+		list = append(list, literal(path.Join(path.Dir(output), filepath.ToSlash(assets)))+"/**")
+	}
+	for dir := path.Dir(output); dir != "."; dir = path.Dir(dir) {
+		list = append(list, literal(dir))
+	}
+	return list
 }
 
 // stagedBefore are the runs whose OUTPUT or pictures were staged in the checkout when the run looked at it first, and

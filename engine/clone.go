@@ -32,7 +32,7 @@ func (e *Engine) Clone(ctx context.Context, src *worktree.Source, id runs.RunID)
 		return nil, artifact(err)
 	}
 	c.tree, err = worktree.Create(ctx, src, worktree.Options{RunID: string(id), Dir: c.work.Tree, Base: head,
-		Author: author, Now: e.Now})
+		Author: Author, Now: e.Now})
 	if err == nil {
 		c.Source, err = worktree.Open(c.tree.Dir())
 	}

@@ -33,6 +33,8 @@ type Engine struct {
 	// Beside reports whether a path of the checkout may change during a run because other runs of this process write
 	// it; nil is never.
 	Beside func(path string) bool
+	// Schedules is the store whose scheduled notebooks leave outputs in the checkout; "" is that of the runs.
+	Schedules string
 	// Ended gets the run directory of each run whose record has become complete; it must not wait. nil does nothing.
 	Ended func(dir string)
 

@@ -224,7 +224,7 @@ func (r *run) publish(ctx context.Context) (err error) {
 // newBranch completes a branch with what its commit says.
 func newBranch(nb *notebooks.Notebook, task string, b worktree.NewBranch) worktree.NewBranch {
 	b.Message = fmt.Sprintf("%s\n\n%s: %s\n", cmp.Or(nb.Front.Title, task), worktree.RunTrailer, b.RunID)
-	b.Program = author
+	b.Program = Author
 	return b
 }
 

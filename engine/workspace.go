@@ -38,8 +38,8 @@ type workspace struct {
 	left    unkept       // at the end of the last step
 }
 
-// author is the author of a run's commits: not the user, who did not make them.
-var author = worktree.Identity{Name: "Markmill", Email: "markmill@localhost"}
+// Author is the author of a run's commits: not the user, who did not make them.
+var Author = worktree.Identity{Name: "Markmill", Email: "markmill@localhost"}
 
 // open makes the run's private folder and the worktree of the base commit, and starts the warden meanwhile. processes
 // lists the live processes of the run.
@@ -57,7 +57,7 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	if p.source != nil {
 		w.owned = w.ownFolders()
 	}
-	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: author, Now: w.eng.Now,
+	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
 		ReadsOff: w.readsOff(), Own: p.ownOutput(),
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
 		Processes: processes}

@@ -248,12 +248,33 @@ func TestInteropSystemdUnits(t *testing.T) {
 		s := &maintenance.Schedule{Store: path, Command: []string{program, "--repo", path},
 			Env:    []string{"MARKMILL_DIR=" + path},
 			Config: t.TempDir()}
-		if said := verify(s); strings.Contains(said, s.Name()) {
-			t.Errorf("%q: %s", path, said)
+		for _, s.Job = range []maintenance.Job{maintenance.Prune, maintenance.RunDue} {
+			if said := verify(s); strings.Contains(said, s.Name()) {
+				t.Errorf("%q: %s", path, said)
+			}
 		}
 	}
 	gone := &maintenance.Schedule{Store: "/x", Command: []string{"/no such program"}, Config: t.TempDir()}
 	if said := verify(gone); !strings.Contains(said, "/no such program") {
 		t.Errorf("what is wrong is not found: %q", said)
+	}
+}
+
+// Two jobs of one store have units and lines of their own.
+func TestRunDueUnits(t *testing.T) {
+	due := schedule(t, "/s")
+	due.Job = maintenance.RunDue
+	if due.Name() == schedule(t, "/s").Name() {
+		t.Error("pruning and running what is due have the same name")
+	}
+	files, err := due.Files(maintenance.Crontab)
+	if gittest.Must(t, err); !strings.HasPrefix(files[0].Text, "* * * * * /usr/bin/markmill ") {
+		t.Error(files[0].Text)
+	}
+	files, err = due.Files(maintenance.Systemd)
+	if gittest.Must(t, err); !strings.Contains(files[1].Text,
+		"\n[Timer]\nOnCalendar=minutely\nAccuracySec=1s\n\n[Install]\n") || !strings.HasPrefix(files[0].Text,
+		"# Made by markmill schedule install; markmill schedule remove removes it.\n") {
+		t.Error(files)
 	}
 }

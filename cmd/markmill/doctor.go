@@ -21,6 +21,8 @@ type checkup struct {
 	*doctor.Report
 	Folders checkedFolders `json:"folders"`
 	Pool    checkedPool    `json:"pool"`
+	// Schedules says what is due and was not looked at; "" where nothing is wrong.
+	Schedules string `json:"schedules,omitzero"`
 }
 
 // checkedPool are the worktrees that are kept for later runs.
@@ -64,9 +66,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check what this machine has for runs, and how to install what is missing",
 		Long: `Starts each built-in kernel, and looks for the programs of configured kernels and of Jupyter's, for Git, and
-for what the system offers the sandbox. Nothing is written except temporary files.
+for what the system offers the sandbox. Nothing is written except temporary files. Where notebooks of the repository are
+scheduled, it says so when nobody looked what is due since one was.
 
-Exit codes: 0 checked, 1 a kernel that markmill.yaml configures is missing, or no kernel starts.`,
+Exit codes: 0 checked, 1 a kernel that markmill.yaml configures is missing, no kernel starts, or nothing runs what is
+scheduled.`,
 		Example: "  markmill doctor\n  markmill doctor --json | jq '.kernels[] | select(.ok | not)'",
 		Args:    args(0, 0),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), asJSON) },
@@ -93,7 +97,12 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	doc := checkup{version(), report, checkedFolders{Repository: api.RootOf(src), Records: store.Dir, Cache: a.cache()},
-		kept}
+		kept, ""}
+	if src != nil {
+		if doc.Schedules, err = a.unwatched(ctx, store, src); err != nil {
+			return err
+		}
+	}
 	if asJSON {
 		err = a.printJSON("doctor", doc)
 	} else {
@@ -106,9 +115,12 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 			doc.Markmill.Version, doc.Markmill.Platform, report.Text(),
 			plain.Escape(repository), plain.Escape(doc.Folders.Records), plain.Escape(doc.Folders.Cache),
 			doc.Pool.words())
+		if doc.Schedules != "" && err == nil {
+			err = say(a.stdout, "\nschedules\n  ✗ %s\n", doc.Schedules)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	return passIf(report.OK())
+	return passIf(report.OK() && doc.Schedules == "")
 }

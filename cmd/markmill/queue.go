@@ -365,7 +365,11 @@ reached.`,
 			if err != nil {
 				return err
 			}
+			if call.Schedule && made.Root == "" {
+				return usagef("--schedule is for the notebooks of a Git repository, and there is none here; change into one")
+			}
 			made.Queues, made.Labels, made.Jobs, made.Drain, made.LeaseNS = call.Queues, labels, call.Jobs, call.Drain, int64(d)
+			made.Schedule = call.Schedule
 			return a.becomeQueue(made)
 		},
 	}
@@ -375,6 +379,7 @@ reached.`,
 		"`LABEL,…` that the worker offers: it also takes jobs that need them; repeatable")
 	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
 	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues waits or runs")
+	f.BoolVar(&call.Schedule, "schedule", false, "also submit what is due in the repository, as markmill scheduler does")
 	f.StringVar(&lease, "lease", "30s",
 		"`TIME` that a worker may be silent before another takes its jobs, the same for all workers of a queue")
 	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")

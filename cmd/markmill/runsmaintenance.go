@@ -145,21 +145,26 @@ Exit codes: 0 installed, 1 systemctl or crontab failed, 2 there is neither.`,
 				a.tell("%s prunes the runs in %s every day (%s)\n", kind, plain.Escape(s.Store), s.Name())
 				return nil
 			}
-			files, err := s.Files(kind)
-			for _, f := range files {
-				if err == nil && f.Path != "" {
-					err = say(a.stdout, "# %s\n", f.Path)
-				}
-				if err == nil { // it has no control characters
-					_, err = io.WriteString(a.stdout, f.Text)
-				}
-			}
-			return err
+			return a.printUnits(s, kind)
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what it would write")
 	c.Flags().BoolVar(&cron, "crontab", false, "use the crontab, also where systemd runs")
 	return c
+}
+
+// printUnits prints what an installation would write.
+func (a *app) printUnits(s *maintenance.Schedule, kind string) error {
+	files, err := s.Files(kind)
+	for _, f := range files {
+		if err == nil && f.Path != "" {
+			err = say(a.stdout, "# %s\n", f.Path)
+		}
+		if err == nil { // it has no control characters
+			_, err = io.WriteString(a.stdout, f.Text)
+		}
+	}
+	return err
 }
 
 func (a *app) maintenanceRemove() *cobra.Command {

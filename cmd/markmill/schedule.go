@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -44,7 +46,8 @@ Exit codes: as of its commands.`,
 	}
 	list := a.scheduleList()
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(c, nil) }
-	c.AddCommand(list, a.scheduleNext(), a.scheduleRunDue(), a.schedulePause(), a.scheduleResume())
+	c.AddCommand(list, a.scheduleNext(), a.scheduleRunDue(), a.schedulePause(), a.scheduleResume(),
+		a.scheduleInstall(), a.scheduleRemove())
 	return c
 }
 
@@ -101,11 +104,7 @@ func (a *app) scheduled(ctx context.Context, store runs.Store, src *worktree.Sou
 	doc := &scheduledNotebooks{Notebooks: []scheduledNotebook{}, Looked: schedules.LastBeat(store).Time}
 	for _, n := range found {
 		one := scheduledNotebook{Notebook: n.Path, Cron: n.Cron, Timezone: n.Timezone}
-		keep, err := schedules.Keep(store, n.Path)
-		if err != nil {
-			return nil, err
-		}
-		state, err := keep.Load()
+		state, err := schedules.Keep(store, n.Path).Load()
 		if err != nil {
 			return nil, err
 		}
@@ -218,47 +217,44 @@ Exit codes: 0 printed, 2 the notebook is not scheduled, or its schedule has a mi
 
 func (a *app) schedulePause() *cobra.Command {
 	var reason string
+	var o queueOptions
 	c := &cobra.Command{
 		Use: "pause NOTEBOOK", Short: "Keep a notebook from running when it is due", Args: args(1, 1),
-		Long: `What is due while a notebook is paused does not run, not even later. A run that goes on is not ended.
+		Long: `What is due while a notebook is paused does not run, not even later. A run that goes on is not ended. Where there is
+a queue (--nats, MARKMILL_NATS, or .markmill/queue), its schedulers are told too.
 
-Exit codes: 0 it is paused, 2 it is not scheduled.`,
+Exit codes: 0 it is paused, 2 it is not scheduled, 3 the queue cannot be reached.`,
 		Example: "  markmill schedule pause report.md --reason 'the source is down'",
 		RunE: func(c *cobra.Command, words []string) error {
 			if strings.TrimSpace(reason) == "" {
 				return usagef("--reason says why, in words that others read; give it")
 			}
-			return a.changeSchedule(c.Context(), words[0], func(s *schedule.State) (string, error) {
-				s.Pause(userName(), reason, a.now().UTC())
-				return "paused", nil
-			})
+			return a.changeSchedule(c.Context(), words[0], reason, &o)
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
+	o.flags(c.Flags())
 	return c
 }
 
 func (a *app) scheduleResume() *cobra.Command {
-	return &cobra.Command{
+	var o queueOptions
+	c := &cobra.Command{
 		Use: "resume NOTEBOOK", Short: "Let a notebook run again when it is due", Args: args(1, 1),
 		Long: `Ends the pause of a notebook. It runs when it is due the next time.
 
-Exit codes: 0 it runs again, 2 it is not scheduled, or not paused.`,
+Exit codes: 0 it runs again, 2 it is not scheduled, or not paused, 3 the queue cannot be reached.`,
 		Example: "  markmill schedule resume report.md",
 		RunE: func(c *cobra.Command, words []string) error {
-			return a.changeSchedule(c.Context(), words[0], func(s *schedule.State) (string, error) {
-				if s.Paused == nil {
-					return "", usagef("%s is not paused", words[0])
-				}
-				s.Resume(a.now().UTC())
-				return "due again", nil
-			})
+			return a.changeSchedule(c.Context(), words[0], "", &o)
 		},
 	}
+	o.flags(c.Flags())
+	return c
 }
 
-// changeSchedule changes the state of a notebook, and says what it is then.
-func (a *app) changeSchedule(ctx context.Context, path string, change func(*schedule.State) (string, error)) error {
+// changeSchedule pauses a notebook for a reason, or resumes it without one, in the store and in the queue.
+func (a *app) changeSchedule(ctx context.Context, path, reason string, o *queueOptions) error {
 	store, src, err := a.scheduleHere()
 	if err != nil {
 		return err
@@ -267,23 +263,38 @@ func (a *app) changeSchedule(ctx context.Context, path string, change func(*sche
 	if err != nil {
 		return err
 	}
+	if len(list) == 0 {
+		return usagef("no notebook in %s is scheduled", path)
+	}
 	for _, n := range list {
-		keep, err := schedules.Keep(store, n.Path)
-		words := ""
-		if err == nil {
-			err = keep.Update(func(s *schedule.State) (err error) {
-				s.Notebook = n.Path
-				words, err = change(s)
-				return err
-			})
-		}
+		err = schedules.Keep(store, n.Path).Update(func(s *schedule.State) error {
+			s.Notebook = n.Path
+			switch {
+			case reason != "":
+				s.Pause(userName(), reason, a.now().UTC())
+			case s.Paused == nil:
+				return usagef("%s is not paused", n.Path)
+			default:
+				s.Resume(a.now().UTC())
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
+		_, none := os.Stat(filepath.Join(store.Dir, "queue", "nats"))
+		if o.URL != "" || a.env("MARKMILL_NATS") != "" || none == nil {
+			call := a.callFor("pause-schedule", o, store, src)
+			call.ID, call.Reason = n.Path, reason
+			if err := a.runQueue(ctx, call); err != nil {
+				return err
+			}
+		}
+		words := "paused"
+		if reason == "" {
+			words = "due again"
+		}
 		a.tell("%s is %s\n", n.Path, words)
-	}
-	if len(list) == 0 {
-		return usagef("no notebook in %s is scheduled", path)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 )
 
 func (a *app) scheduleRunDue() *cobra.Command {
-	jobs, quiet := 4, false
+	jobs, quiet, repo := 4, false, ""
 	c := &cobra.Command{
 		Use: "run-due [NOTEBOOK…]", Short: "Run the scheduled notebooks that are due", Args: args(0, -1),
 		Long: `Runs every notebook of the repository that is due, as markmill run does, and notes in .markmill/schedules
@@ -39,7 +39,10 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 			if jobs < 1 || jobs > 256 {
 				return usagef("-j %d: give a number from 1 to 256", jobs)
 			}
-			store, src, err := a.scheduleHere()
+			store, src, err := a.hereOr(repo)
+			if err == nil && src == nil {
+				_, _, err = a.scheduleHere()
+			}
 			if err != nil {
 				return err
 			}
@@ -62,6 +65,7 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 	}
 	c.Flags().IntVarP(&jobs, "jobs", "j", jobs, "run up to `N` notebooks at once")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say only what went wrong")
+	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
 	return c
 }
 
@@ -159,10 +163,7 @@ func (d *dueRuns) due(n *schedules.Notebook) (bool, error) {
 	if n.Err != nil {
 		return false, n.Err
 	}
-	keep, err := schedules.Keep(d.store, n.Path)
-	if err != nil {
-		return false, err
-	}
+	keep := schedules.Keep(d.store, n.Path)
 	s, err := keep.Load()
 	if err != nil || keep.Alive() && n.Overlap != notebooks.OverlapCancel {
 		return false, err
@@ -188,10 +189,7 @@ func (d *dueRuns) runOne(ctx context.Context, n *schedules.Notebook) error {
 	if n.Err != nil {
 		return n.Err
 	}
-	keep, err := schedules.Keep(d.store, n.Path)
-	if err != nil {
-		return err
-	}
+	keep := schedules.Keep(d.store, n.Path)
 	for {
 		release, err := keep.Begin()
 		busy := errors.Is(err, runs.ErrLive)
@@ -199,30 +197,29 @@ func (d *dueRuns) runOne(ctx context.Context, n *schedules.Notebook) error {
 			return err
 		}
 		var due time.Time
+		if !busy {
+			due, err = d.settle(ctx, n, keep)
+		}
 		var ended *schedule.Run // the run to be ended
-		err = keep.Update(func(s *schedule.State) error {
-			s.Notebook = n.Path
-			going := s.Run != nil && !s.Run.Ended
-			switch {
-			case busy && !going:
-				return nil // that process is about to note its run, or has just done so
-			case going && !busy:
-				if due, err = d.settle(ctx, n, s.Run); err != nil {
-					return err
+		if err == nil {
+			err = keep.Update(func(s *schedule.State) error {
+				s.Notebook = n.Path
+				if busy && (s.Run == nil || s.Run.Ended) {
+					return nil // that process is about to note its run, or has just done so
 				}
-			}
-			cancel := false
-			if due.IsZero() {
-				due, cancel = s.Look(n.Schedule, n.Times, d.now().UTC())
-			}
-			if !due.IsZero() {
-				s.Run = &schedule.Run{Due: due}
-			}
-			if cancel {
-				ended = s.Run
-			}
-			return nil
-		})
+				cancel := false
+				if due.IsZero() {
+					due, cancel = s.Look(n.Schedule, n.Times, d.now().UTC())
+				}
+				if !due.IsZero() {
+					s.Run = &schedule.Run{Due: due}
+				}
+				if cancel {
+					ended = s.Run
+				}
+				return nil
+			})
+		}
 		switch {
 		case err != nil || busy && ended == nil:
 		case busy:
@@ -240,29 +237,42 @@ func (d *dueRuns) runOne(ctx context.Context, n *schedules.Notebook) error {
 }
 
 // settle notes how the run of a process that was killed has ended. A run that never began is due again.
-func (d *dueRuns) settle(ctx context.Context, n *schedules.Notebook, r *schedule.Run) (again time.Time, err error) {
-	record := d.store.Record(runs.RunID(r.ID))
-	if r.ID == "" || !record.Has("") {
-		return r.Due.In(n.Times.Zone), nil
+func (d *dueRuns) settle(ctx context.Context, n *schedules.Notebook, keep *schedules.Keeper) (again time.Time,
+	err error) {
+	s, err := keep.Load()
+	if err != nil || s.Run == nil || s.Run.Ended {
+		return again, err
+	}
+	record := d.store.Record(runs.RunID(s.Run.ID))
+	if s.Run.ID == "" || !record.Has("") {
+		return s.Run.Due.In(n.Times.Zone), nil
 	}
 	if _, err := record.Reconcile(d.now, api.Rebuild); err != nil {
 		return again, err
 	}
-	d.ended(ctx, n, r)
-	return again, nil
+	return again, d.ended(ctx, n, keep, s.Run)
 }
 
-// ended notes how a run has ended, and commits its output.
-func (d *dueRuns) ended(_ context.Context, n *schedules.Notebook, r *schedule.Run) {
-	r.Ended, r.Error = true, ""
+// ended commits the output of a run, and notes how the run has ended.
+func (d *dueRuns) ended(ctx context.Context, n *schedules.Notebook, keep *schedules.Keeper, r *schedule.Run) error {
 	run, _, err := d.store.Record(runs.RunID(r.ID)).Load()
-	if err == nil {
-		r.Status = run.Status()
+	if err == nil && n.Commit != "" && run.Status().Passed() {
+		var program string
+		if program, err = os.Executable(); err == nil {
+			r.Commit, err = schedules.Commit(ctx, program, d.src, d.store, n, r, func(oid string) error {
+				return keep.Note(func(r *schedule.Run) { r.Commit = oid })
+			})
+		}
 	}
-	if err != nil {
-		r.Error = err.Error()
-		d.tell("markmill: %s: %s\n", n.Path, err)
-	}
+	return errors.Join(err, keep.Note(func(now *schedule.Run) {
+		now.Ended = true
+		if run != nil {
+			now.Status = run.Status()
+		}
+		if err != nil {
+			now.Error = err.Error()
+		}
+	}))
 }
 
 // end ends a run that another process runs, and waits until that has let go.
@@ -296,29 +306,27 @@ func (d *dueRuns) run(ctx context.Context, n *schedules.Notebook, keep *schedule
 	}
 	o := defaultRunOptions()
 	o.progress = !d.quiet
-	eng, plan, output, err := d.plan(ctx, n, due, o)
-	note := func(change func(*schedule.Run)) error {
-		return keep.Update(func(s *schedule.State) error { change(s.Run); return nil })
+	r := &schedule.Run{Due: due}
+	eng, plan, output, err := d.plan(ctx, n, r, o)
+	if err == nil {
+		r.ID = string(plan.Request().ID)
+		r.Output, err = schedules.OutputOf(n, r, eng, plan.Request())
 	}
 	if err != nil {
-		return errors.Join(err, note(func(r *schedule.Run) { r.Ended, r.Error = true, err.Error() }))
+		return errors.Join(err, keep.Note(func(r *schedule.Run) { r.Ended, r.Error = true, err.Error() }))
 	}
-	id := plan.Request().ID
-	if err := note(func(r *schedule.Run) { r.ID = string(id) }); err != nil {
+	if err := keep.Note(func(now *schedule.Run) { *now = *r }); err != nil {
 		return err
 	}
 	err = d.runPlan(ctx, eng, plan, output, o)
-	return errors.Join(err, note(func(r *schedule.Run) {
-		if err != nil && !d.store.Record(id).Has("") { // it did not begin
-			r.Ended, r.Error = true, err.Error()
-			return
-		}
-		d.ended(ctx, n, r)
-	}))
+	if err != nil && !d.store.Record(runs.RunID(r.ID)).Has("") { // it did not begin
+		return errors.Join(err, keep.Note(func(r *schedule.Run) { r.Ended, r.Error = true, err.Error() }))
+	}
+	return errors.Join(err, d.ended(ctx, n, keep, r))
 }
 
 // plan plans the run of a notebook that is due.
-func (d *dueRuns) plan(ctx context.Context, n *schedules.Notebook, due time.Time, o *runOptions) (
+func (d *dueRuns) plan(ctx context.Context, n *schedules.Notebook, r *schedule.Run, o *runOptions) (
 	*engine.Engine, *engine.Plan, string, error) {
 	fail := func(err error) (*engine.Engine, *engine.Plan, string, error) { return nil, nil, "", err }
 	var err error
@@ -326,12 +334,12 @@ func (d *dueRuns) plan(ctx context.Context, n *schedules.Notebook, due time.Time
 	if d.quiet {
 		o.logLevel = "ERROR"
 	}
+	due, output := r.Due.In(n.Times.Zone), ""
 	if o.req.Given, err = schedule.Given(n.Schedule, due); err != nil {
 		return fail(err)
 	}
-	output := schedule.Output(n.Schedule, due)
-	if n.Commit != "" {
-		output = "" // it goes into the branch alone
+	if n.Commit == "" { // else it goes into the branch alone
+		output = schedule.Output(n.Schedule, due)
 	}
 	if err := o.check(output); err != nil {
 		return fail(err)
@@ -359,6 +367,6 @@ func (d *dueRuns) plan(ctx context.Context, n *schedules.Notebook, due time.Time
 			return fail(err)
 		}
 	}
-	plan, output, err := d.app.plan(ctx, eng, file, output, n.Output, o)
+	plan, output, err := d.app.plan(ctx, eng, file, output, "", o)
 	return eng, plan, output, err
 }

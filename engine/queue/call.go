@@ -27,6 +27,8 @@ type Call struct {
 	Jobs    int      `json:"jobs,omitzero"`    // at once
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
+	// Schedule has a worker also submit what is due.
+	Schedule bool `json:"schedule,omitzero"`
 
 	// Of alerts: who can be told, nil for what the settings say; nothing is said; how long to try.
 	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`

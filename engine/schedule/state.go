@@ -1,10 +1,13 @@
 package schedule
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -26,7 +29,8 @@ type Run struct {
 	ID     string      `json:"id,omitzero"` // of the run, or of the job; "": it could not be planned
 	Ended  bool        `json:"ended"`
 	Status runs.Status `json:"status,omitzero"`
-	Commit string      `json:"commit,omitzero"` // of its output
+	Output string      `json:"output,omitzero"` // path in the repository
+	Commit string      `json:"commit,omitzero"` // of its output; noted before the branch has it
 	Error  string      `json:"error,omitzero"`  // why it did not begin, or its output was not committed
 }
 
@@ -104,4 +108,23 @@ func latest(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// Where a store keeps the state of each scheduled notebook: Folder has a folder for each, and that has StateFile.
+const (
+	Folder    = "schedules"
+	StateFile = "state.json"
+)
+
+// Wrote are the newest runs of the scheduled notebooks of a store, which leave outputs and commits in the repository
+// when they have ended.
+func Wrote(store string) (list []Run) {
+	files, _ := filepath.Glob(filepath.Join(store, Folder, "*", StateFile)) // the pattern is valid
+	for _, file := range files {
+		var s State
+		if data, err := os.ReadFile(file); err == nil && codec.Unmarshal(data, &s) == nil && s.Run != nil {
+			list = append(list, *s.Run)
+		}
+	}
+	return list
 }

@@ -32,9 +32,12 @@ func TimesOf(s *notebooks.Schedule) (t Times, err error) {
 	return t, nil
 }
 
+// Params are the parameters of a run that is due, as YAML.
+func Params(s *notebooks.Schedule, due time.Time) string { return schedule.Expand(s.Params, due) }
+
 // Given are the parameters of a run that is due.
 func Given(s *notebooks.Schedule, due time.Time) ([]params.Given, error) {
-	return params.ParseGiven("-y", "schedule: params", []byte(schedule.Expand(s.Params, due)))
+	return params.ParseGiven("-y", "schedule: params", []byte(Params(s, due)))
 }
 
 // Output is the path of the output of a run that is due. It may have placeholders for parameters.

@@ -14,6 +14,7 @@ type (
 	Identity   = object.Identity
 	Bundle     = object.Bundle
 	NewBranch  = repo.NewBranch
+	NewFiles   = repo.NewFiles
 	Files      = repo.Files
 	View       = repo.View
 	PathChange = repo.PathChange

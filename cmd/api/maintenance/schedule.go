@@ -2,6 +2,7 @@ package maintenance
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -18,24 +19,44 @@ import (
 	"markmill/runs"
 )
 
-// Schedule has one store pruned every day, by a timer of the user's systemd or a line of the user's crontab.
+// Job is what is done by the clock.
+type Job struct {
+	Name  string // in the names of units
+	About string // the command that is called
+	Made  string // the command whose install and remove make and remove it
+	Timer string // when, for systemd
+	Cron  string // when, for cron; "" is once in the night
+}
+
+// The jobs.
+var (
+	Prune = Job{"prune", "markmill runs prune", "markmill runs maintenance",
+		"OnCalendar=daily\nRandomizedDelaySec=1h\nPersistent=true\n", ""}
+	RunDue = Job{"run-due", "markmill schedule run-due", "markmill schedule", "OnCalendar=minutely\nAccuracySec=1s\n",
+		"* * * * *"}
+)
+
+// Schedule has a job done for one store, by a timer of the user's systemd or a line of the user's crontab.
 type Schedule struct {
+	Job              // the zero Job is Prune
 	Store   string   // the folder of the records; it names the schedule
 	Command []string // the program, by its absolute path, and its arguments
 	Env     []string // variables that the command needs, NAME=VALUE
 	Config  string   // the user's folder of settings, such as ~/.config
 }
 
-// Who prunes.
+// Who does it.
 const (
 	Systemd = "systemd"
 	Crontab = "crontab"
 )
 
+func (s *Schedule) job() Job { return cmp.Or(s.Job, Prune) }
+
 // Name is the name of the units, and of the line in the crontab.
 func (s *Schedule) Name() string {
 	sum := sha256.Sum256([]byte(s.Store))
-	return "markmill-prune-" + hex.EncodeToString(sum[:6])
+	return "markmill-" + s.job().Name + "-" + hex.EncodeToString(sum[:6])
 }
 
 // File is what Install writes: a unit, or the line of the crontab, whose Path is "".
@@ -55,8 +76,9 @@ func (s *Schedule) Files(kind string) ([]File, error) {
 		}
 		return []File{{Text: line + "\n"}}, nil
 	}
-	const head = "# Made by markmill runs maintenance install; markmill runs maintenance remove removes it.\n"
-	about := "Description=markmill runs prune for \"" + strings.ReplaceAll(s.Store, "%", "%%") + "\"\n"
+	job := s.job()
+	head := "# Made by " + job.Made + " install; " + job.Made + " remove removes it.\n"
+	about := "Description=" + job.About + " for \"" + strings.ReplaceAll(s.Store, "%", "%%") + "\"\n"
 	service := head + "[Unit]\n" + about + "\n[Service]\nType=oneshot\n"
 	for _, v := range s.Env {
 		service += "Environment=" + unitQuote(v) + "\n"
@@ -69,7 +91,7 @@ func (s *Schedule) Files(kind string) ([]File, error) {
 	for _, word := range command[1:] { // $ begins a variable in arguments, and not in the path of the program
 		service += " " + unitQuote(strings.ReplaceAll(word, "$", "$$"))
 	}
-	timer := head + "[Unit]\n" + about + "\n[Timer]\nOnCalendar=daily\nRandomizedDelaySec=1h\nPersistent=true\n" +
+	timer := head + "[Unit]\n" + about + "\n[Timer]\n" + job.Timer +
 		"\n[Install]\nWantedBy=timers.target\n"
 	return []File{{s.unit(".service"), service + "\n"}, {s.unit(".timer"), timer}}, nil
 }
@@ -97,7 +119,7 @@ func unitQuote(word string) string {
 // line is the line of the crontab. The shell that runs it takes the mark at its end for a comment.
 func (s *Schedule) line() string {
 	sum := sha256.Sum256([]byte(s.Store))
-	line := fmt.Sprintf("%d 3 * * *", int(sum[0])%60) // not all at once
+	line := cmp.Or(s.job().Cron, fmt.Sprintf("%d 3 * * *", int(sum[0])%60)) // not all at once
 	for _, v := range s.Env {
 		name, value, _ := strings.Cut(v, "=")
 		line += " " + name + "=" + cronQuote(value)
@@ -122,7 +144,7 @@ func cronQuote(word string) string {
 	return `"$(printf '` + strings.NewReplacer("%", `\045`, `\`, `\134`, "'", `\047`).Replace(word) + `')"`
 }
 
-// Installed tells who prunes the store; "" is nobody.
+// Installed tells who does it; "" is nobody.
 func (s *Schedule) Installed() (string, error) {
 	if _, err := os.Lstat(s.unit(".timer")); err == nil {
 		return Systemd, nil
@@ -139,7 +161,7 @@ func (s *Schedule) Installed() (string, error) {
 
 func (s *Schedule) own(line string) bool { return strings.HasSuffix(line, s.mark()+"\n") }
 
-// Choose is who is to prune: who does already, else the user's systemd if it runs, else cron.
+// Choose is who is to do it: who does already, else the user's systemd if it runs, else cron.
 func (s *Schedule) Choose() (string, error) {
 	kind, err := s.Installed()
 	if kind != "" || err != nil {
@@ -152,7 +174,7 @@ func (s *Schedule) Choose() (string, error) {
 		return Crontab, nil
 	}
 	return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: "there is neither a systemd of the user nor a crontab",
-		Hint: "let a scheduler of the system run this every day: " + strings.Join(s.Command, " ")}
+		Hint: "let a scheduler of the system run this: " + strings.Join(s.Command, " ")}
 }
 
 // Install installs the schedule, in the place of one of the other kind.
@@ -186,7 +208,7 @@ func (s *Schedule) Install(kind string) error {
 	return err
 }
 
-// Remove removes the schedule, and returns who pruned; "" was nobody.
+// Remove removes the schedule, and returns who did it; "" was nobody.
 func (s *Schedule) Remove() (string, error) {
 	kind, err := s.Installed()
 	switch {

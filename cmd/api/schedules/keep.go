@@ -14,30 +14,38 @@ import (
 )
 
 // Keeper keeps the state of one scheduled notebook in a store.
-type Keeper struct{ dir string }
+type Keeper struct {
+	store runs.Store
+	dir   string
+}
 
 const (
-	stateFile     = "state.json"
 	runningFolder = "running" // locked while the notebook's run goes on
 	heartbeatFile = "heartbeat.json"
 	lockPatience  = 30 * time.Second
 )
 
-func folder(store runs.Store) string { return filepath.Join(store.Dir, "schedules") }
+func folder(store runs.Store) string { return filepath.Join(store.Dir, schedule.Folder) }
 
 // Keep returns the keeper of a notebook.
-func Keep(store runs.Store, rel string) (*Keeper, error) {
-	k := &Keeper{filepath.Join(folder(store), Key("", rel))}
-	if err := os.MkdirAll(filepath.Join(k.dir, runningFolder), 0o755); err != nil {
+func Keep(store runs.Store, rel string) *Keeper {
+	return &Keeper{store, filepath.Join(folder(store), Key("", rel))}
+}
+
+// lock locks a folder of the notebook, which it makes.
+func (k *Keeper) lock(folder string) (release func(), err error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	_, err := store.Unfinished() // which makes Git ignore the store
-	return k, err
+	if _, err := k.store.Unfinished(); err != nil { // which makes Git ignore the store
+		return nil, err
+	}
+	return runs.Lock(folder)
 }
 
 // Load reads the state; the zero one if there is none yet.
 func (k *Keeper) Load() (s schedule.State, err error) {
-	data, err := os.ReadFile(filepath.Join(k.dir, stateFile))
+	data, err := os.ReadFile(filepath.Join(k.dir, schedule.StateFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -45,7 +53,7 @@ func (k *Keeper) Load() (s schedule.State, err error) {
 		err = codec.Unmarshal(data, &s)
 	}
 	if err != nil {
-		err = &notebooks.Error{Kind: notebooks.KindInput, File: filepath.Join(k.dir, stateFile), Err: err,
+		err = &notebooks.Error{Kind: notebooks.KindInput, File: filepath.Join(k.dir, schedule.StateFile), Err: err,
 			Msg: "cannot be read: " + err.Error(), Hint: "remove it, and the schedule begins anew"}
 	}
 	return s, err
@@ -53,10 +61,10 @@ func (k *Keeper) Load() (s schedule.State, err error) {
 
 // Update changes the state. Nothing is written when change returns an error.
 func (k *Keeper) Update(change func(*schedule.State) error) error {
-	release, err := runs.Lock(k.dir)
+	release, err := k.lock(k.dir)
 	for deadline := time.Now().Add(lockPatience); errors.Is(err, runs.ErrLive) && time.Now().Before(deadline); {
 		time.Sleep(2 * time.Millisecond)
-		release, err = runs.Lock(k.dir)
+		release, err = k.lock(k.dir)
 	}
 	if err != nil {
 		return err
@@ -73,13 +81,23 @@ func (k *Keeper) Update(change func(*schedule.State) error) error {
 	if err != nil {
 		return err
 	}
-	return runs.WriteFile(filepath.Join(k.dir, stateFile), data)
+	return runs.WriteFile(filepath.Join(k.dir, schedule.StateFile), data)
+}
+
+// Note changes what is known of the newest run.
+func (k *Keeper) Note(change func(*schedule.Run)) error {
+	return k.Update(func(s *schedule.State) error {
+		if s.Run != nil {
+			change(s.Run)
+		}
+		return nil
+	})
 }
 
 // Begin takes the notebook for this process until release is called, or the process ends. It returns runs.ErrLive
 // while another process has it.
 func (k *Keeper) Begin() (release func(), err error) {
-	return runs.Lock(filepath.Join(k.dir, runningFolder))
+	return k.lock(filepath.Join(k.dir, runningFolder))
 }
 
 // Alive reports whether a process has the notebook.
@@ -94,6 +112,9 @@ type Heartbeat struct {
 // Beat writes the heartbeat of a store.
 func Beat(store runs.Store, by string, now time.Time) error {
 	if err := os.MkdirAll(folder(store), 0o755); err != nil {
+		return err
+	}
+	if _, err := store.Unfinished(); err != nil { // as in lock
 		return err
 	}
 	data, err := codec.Marshal(Heartbeat{now.UTC(), by})

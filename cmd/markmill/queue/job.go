@@ -217,7 +217,7 @@ func (a *attempt) engine(root string) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	eng.Version, eng.Tools = a.Version, a.Program
+	eng.Version, eng.Tools, eng.Schedules = a.Version, a.Program, a.Store
 	eng.Store = func(string) runs.Store { return a.store }
 	return eng, nil
 }

@@ -54,6 +54,17 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 	}
 	defer taker.Close()
 	w.tell("worker %s takes jobs, %d at a time; Ctrl-C gives back those that run", w.name, p.Jobs)
+	if p.Schedule {
+		scheduling, stop := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			if _, err := p.schedule(scheduling); err != nil {
+				w.tell("scheduler: %s", err)
+			}
+		})
+		defer ended.Wait()
+		defer stop()
+	}
 	if err := w.carry(ctx); err != nil {
 		return 0, err
 	}

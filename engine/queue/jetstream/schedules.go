@@ -1,0 +1,137 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/engine/schedule"
+	"markmill/notebooks/codec"
+)
+
+const (
+	statesBucket = "MARKMILL_SCHEDULES" // the state of each scheduled notebook
+	leadBucket   = "MARKMILL_SCHEDULER" // which of several schedulers works
+	leadKey      = "lead"
+	leadTime     = 30 * time.Second // for which a scheduler that says nothing keeps the others waiting
+)
+
+// Schedules are the states of scheduled notebooks, for all schedulers of a queue. Each is changed by its revision, and
+// the lead only spares work: two schedulers that both believe to have it come to the same.
+type Schedules struct {
+	q            *Queue
+	states, lead jetstream.KeyValue
+	revision     uint64 // of the lead; 0: another has it
+}
+
+// Schedules makes the buckets that are not there.
+func (q *Queue) Schedules(ctx context.Context, replicas int) (*Schedules, error) {
+	bucket := func(cfg jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
+		cfg.Storage, cfg.Replicas = jetstream.FileStorage, max(replicas, 1)
+		err = q.retry(ctx, func() (err error) {
+			if kv, err = q.js.KeyValue(ctx, cfg.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+				kv, err = q.js.CreateKeyValue(ctx, cfg)
+			}
+			if err != nil && q.Denied() != nil {
+				return q.Denied()
+			}
+			return err
+		})
+		if err != nil {
+			err = fmt.Errorf("bucket %s: %w", cfg.Bucket, err)
+		}
+		return kv, err
+	}
+	s := &Schedules{q: q}
+	var err error
+	if s.states, err = bucket(jetstream.KeyValueConfig{Bucket: statesBucket}); err == nil {
+		s.lead, err = bucket(jetstream.KeyValueConfig{Bucket: leadBucket, TTL: leadTime})
+	}
+	return s, err
+}
+
+// Lead takes the lead, or keeps it, and reports whether this process has it. The time of the bucket ends it when its
+// holder says nothing, for each value has that time.
+func (s *Schedules) Lead(ctx context.Context, who string) (bool, error) {
+	var err error
+	if s.revision == 0 {
+		s.revision, err = s.lead.Create(ctx, leadKey, []byte(who))
+	} else {
+		s.revision, err = s.lead.Update(ctx, leadKey, []byte(who), s.revision)
+	}
+	if err == nil {
+		return true, nil
+	}
+	if s.revision = 0; isConflict(err) || errors.Is(err, jetstream.ErrKeyExists) {
+		return false, nil
+	}
+	return false, err
+}
+
+// Resign gives the lead to whoever asks next.
+func (s *Schedules) Resign(ctx context.Context) {
+	if s.revision != 0 {
+		_ = s.lead.Delete(ctx, leadKey, jetstream.LastRevision(s.revision)) // else its time ends it
+		s.revision = 0
+	}
+}
+
+// Load reads the state of a notebook; the zero one if there is none yet.
+func (s *Schedules) Load(ctx context.Context, key string) (state schedule.State, err error) {
+	state, _, _, err = s.load(ctx, key)
+	return state, err
+}
+
+func (s *Schedules) load(ctx context.Context, key string) (state schedule.State, was []byte, at uint64, err error) {
+	var entry jetstream.KeyValueEntry
+	err = s.q.retry(ctx, func() (err error) { entry, err = s.states.Get(ctx, key); return err })
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return state, nil, 0, nil
+	}
+	if err != nil {
+		return state, nil, 0, err
+	}
+	return state, entry.Value(), entry.Revision(), codec.Unmarshal(entry.Value(), &state)
+}
+
+// Update changes the state of a notebook. It calls change again when another process has changed it meanwhile.
+func (s *Schedules) Update(ctx context.Context, key string, change func(*schedule.State) error) error {
+	for {
+		state, was, at, err := s.load(ctx, key)
+		if err == nil {
+			err = change(&state)
+		}
+		if err != nil {
+			return err
+		}
+		now, err := codec.Marshal(state)
+		if err != nil || bytes.Equal(now, was) {
+			return err
+		}
+		err = s.q.retry(ctx, func() (err error) {
+			if at == 0 {
+				_, err = s.states.Create(ctx, key, now)
+			} else {
+				_, err = s.states.Update(ctx, key, now, at)
+			}
+			return err
+		})
+		if !isConflict(err) && !errors.Is(err, jetstream.ErrKeyExists) {
+			return err
+		}
+	}
+}
+
+// Find returns a job with its history; nil if there is none of that id.
+func (q *Queue) Find(ctx context.Context, id string) (*queue.History, error) {
+	h, err := q.read(ctx, id)
+	if h == nil {
+		return nil, err
+	}
+	return h.History, err
+}
