@@ -354,7 +354,7 @@ reached.`,
 			if err != nil {
 				return err
 			}
-			made.Queues, made.Labels, made.Jobs, made.Drain, made.LeaseNS = call.Queues, labels, call.Jobs, call.Drain, int64(d)
+			made.Queues, made.Labels, made.Jobs, made.Drain, made.Warm, made.LeaseNS = call.Queues, labels, call.Jobs, call.Drain, call.Warm, int64(d)
 			return a.becomeQueue(made)
 		},
 	}
@@ -363,6 +363,7 @@ reached.`,
 	f.StringSliceVar(&call.Labels, "label", nil,
 		"`LABEL,…` that the worker offers: it also takes jobs that need them; repeatable")
 	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
+	f.BoolVar(&call.Warm, "warm", false, "while it waits, keep an interpreter started for a job like the last one")
 	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues waits or runs")
 	f.StringVar(&lease, "lease", "30s",
 		"`TIME` that a worker may be silent before another takes its jobs, the same for all workers of a queue")

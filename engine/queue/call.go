@@ -26,6 +26,7 @@ type Call struct {
 	Jobs    int      `json:"jobs,omitzero"`    // at once
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
+	Warm    bool     `json:"warm,omitzero"`
 
 	// Of alerts: who can be told, nil for what the settings say; nothing is said; how long to try.
 	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`

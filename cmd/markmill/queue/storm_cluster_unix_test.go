@@ -31,9 +31,9 @@ type secured struct {
 
 // permissions are those of docs/queue.md, of each role and of one that may not submit.
 var permissions = map[string][2]string{
-	"submit": {`"mm.q.>", "mm.labels.>", "mm.base.*"`, `"mm.ev.*"`},
-	"jobs":   {`"mm.q.>", "mm.labels.>", "mm.ctl.*"`, `"mm.ev.*"`},
-	"worker": {`"$JS.ACK.>", "mm.worker.*", "mm.hb.*"`, `"mm.hb.*", "mm.ctl.*", "mm.q.>"`},
+	"submit": {`"mm.q.>", "mm.base.*"`, `"mm.ev.*"`},
+	"jobs":   {`"mm.q.>", "mm.ctl.*", "mm.pause.*"`, `"mm.ev.*"`},
+	"worker": {`"mm.q.>", "$JS.ACK.>", "mm.worker.*", "mm.hb.*"`, `"mm.hb.*", "mm.ctl.*", "mm.steer.*", "mm.job.>"`},
 	"reader": {`"mm.nothing"`, `"mm.nothing"`},
 }
 
@@ -93,7 +93,8 @@ func (s *storm) config(i int, store string) string {
 	}
 	for user, may := range permissions {
 		users = append(users, fmt.Sprintf("{ user: %s, password: %s, permissions { publish: [\"$JS.API.>\", \"_INBOX.>\", "+
-			"\"mm.ev.*\", \"mm.job.>\", \"mm.cas.*\", %s], subscribe: [\"_INBOX.>\", %s] } }", user, user, may[0], may[1]))
+			"\"mm.ev.*\", \"mm.job.>\", \"mm.labels.>\", \"mm.dep.>\", \"mm.one.*\", "+
+			"\"mm.steer.*\", \"mm.alert.>\", \"mm.cas.*\", %s], subscribe: [\"_INBOX.>\", %s] } }", user, user, may[0], may[1]))
 	}
 	text := fmt.Sprintf("server_name: s%d\nlisten: %q\njetstream { store_dir: %q }\n%s }\ncluster { name: storm, listen: "+
 		"\"%s:%s\", routes: [%s], %s, verify: true } }\naccounts { QUEUE { jetstream: enabled, users: [\n%s\n] } }\n",
