@@ -38,6 +38,9 @@ type Engine struct {
 	// Ended gets the run directory of each run whose record has become complete; it must not wait. nil does nothing.
 	Ended func(dir string)
 
+	// Warm is what the next run begins with if it fits; Run takes it away.
+	Warm *Warm
+
 	// ProbeSandbox finds out what the system offers for the sandbox; nil asks the system.
 	ProbeSandbox func(context.Context, sandbox.Need) sandbox.Offer
 	// Kernels finds a built-in kernel by its name; nil is kernel.Lookup.

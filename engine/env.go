@@ -49,7 +49,7 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 	path, _ := get("PATH")
 	env["PATH"] = work.Glue + string(filepath.ListSeparator) + path
 	env["TMPDIR"] = work.Tmp
-	env["MARKMILL_RUN_ID"] = string(w.rec.id)
+	env[runVariable] = string(w.rec.id)
 	env["MARKMILL_WORKTREE"] = tree
 	env["MARKMILL_SCRAPS"] = work.Scraps
 	env[innerVariable] = work.Inner

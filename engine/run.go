@@ -59,6 +59,7 @@ type run struct {
 	kept       *keptTurn                  // that the run goes on with; nil: none
 	scrapsRead int64                      // bytes of the scraps file
 	reuse      *reuse                     // nil: the run begins anew
+	warm       *Warm                      // nil: the interpreters start with their first steps
 
 	late        []runs.InnerRun  // inner runs that outlived their step
 	judged      *runs.JudgesData // nil: no protected file changed
@@ -101,6 +102,10 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 	if err != nil {
 		return nil, err
 	}
+	if err := r.useWarm(); err != nil {
+		return nil, err
+	}
+	defer r.dropWarm()
 	_ = e.Tidy(p.root()) // runs reconcile reports what could not be removed; it hinders no other run
 	if p.interrupted != nil {
 		release, err := p.interrupted.lock()
@@ -220,7 +225,7 @@ func (r *run) do(ctx context.Context) (err error) {
 			if err := r.kept.aside(); err != nil {
 				return artifact(err)
 			}
-			return r.ws.open(ctx, r.sessions.processes)
+			return r.open(ctx)
 		}},
 		{"", func() error { return r.steps(steps) }},
 		{"judge", func() error { return r.judgeAgain(steps) }},

@@ -27,6 +27,7 @@ type sessions struct {
 	trace *trace
 
 	live    map[string]kernel.Session
+	waits   bool                            // those that start get parameters later
 	started int                             // sessions so far; numbers their private folders
 	lost    map[string]lostState            // by session
 	running map[processKey]notebooks.StepID // processes that steps left, and the step each was first seen at
@@ -50,7 +51,7 @@ func (s *PlannedStep) sessionKey() string { return s.Kernel.Name() + "/" + s.Ses
 // of returns the live interpreter of a step and starts it if necessary.
 func (l *sessions) of(ctx context.Context, s *PlannedStep) (kernel.Session, error) {
 	if live := l.get(s); live != nil {
-		return live, nil
+		return live, kernel.Ready(ctx, live, l.plan.values())
 	}
 	cwd := l.plan.request.Cwd
 	if info, err := os.Stat(l.ws.startDir()); cwd != "" && (err != nil || !info.IsDir()) {
@@ -96,7 +97,10 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 		Program: l.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: l.ws.startDir(), Env: l.ws.env,
 		Params:  l.plan.values(),
 		Private: private, Strict: front.Strict == nil || *front.Strict, Scraps: l.ws.work.Scraps, Grace: grace,
-		Mark: l.ws.mark, EndWithStep: front.Processes == processesStep,
+		Waits: l.waits, Mark: l.ws.mark, EndWithStep: front.Processes == processesStep,
+	}
+	if l.waits {
+		o.Params = nil
 	}
 	if s.byAgent() {
 		l.confineAgent(&o)

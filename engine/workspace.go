@@ -28,6 +28,7 @@ type workspace struct {
 	granted []string // see grants
 	caches  *sandbox.Shared
 	mark    process.Mark
+	ready   runs.RunID      // the interpreter was started ahead, as of a run of this id
 	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
 	others  []runs.RunID    // that went on when the run began
 	before  worktree.Fingerprint
@@ -176,6 +177,9 @@ func (w *workspace) stepDir(s *PlannedStep) string {
 
 func (w *workspace) stepEnv(s *PlannedStep, display string) map[string]string {
 	env := map[string]string{"MARKMILL_STEP": string(s.ID), "MARKMILL_STEP_DIR": display}
+	if w.ready != "" {
+		env[runVariable] = string(w.rec.id)
+	}
 	for name, v := range s.Env {
 		env[name] = w.expandEnv(v)
 	}

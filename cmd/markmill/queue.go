@@ -368,8 +368,8 @@ reached.`,
 			if call.Schedule && made.Root == "" {
 				return usagef("--schedule is for the notebooks of a Git repository, and there is none here; change into one")
 			}
-			made.Queues, made.Labels, made.Jobs, made.Drain, made.LeaseNS = call.Queues, labels, call.Jobs, call.Drain, int64(d)
-			made.Schedule = call.Schedule
+			made.Queues, made.Labels, made.Jobs, made.Drain = call.Queues, labels, call.Jobs, call.Drain
+			made.Warm, made.Schedule, made.LeaseNS = call.Warm, call.Schedule, int64(d)
 			return a.becomeQueue(made)
 		},
 	}
@@ -378,6 +378,7 @@ reached.`,
 	f.StringSliceVar(&call.Labels, "label", nil,
 		"`LABEL,…` that the worker offers: it also takes jobs that need them; repeatable")
 	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
+	f.BoolVar(&call.Warm, "warm", false, "while it waits, keep an interpreter started for a job like the last one")
 	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues waits or runs")
 	f.BoolVar(&call.Schedule, "schedule", false, "also submit what is due in the repository, as markmill scheduler does")
 	f.StringVar(&lease, "lease", "30s",

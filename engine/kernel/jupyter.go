@@ -67,6 +67,35 @@ func (k jupyterKernel) assigned(params []notebooks.Bound) []notebooks.Bound {
 
 func (k jupyterKernel) isPython() bool { return strings.EqualFold(k.spec.Language, "python") }
 
+// Waits reports whether an interpreter of the kernel can be started before it is known what for (Options.Waits): nothing
+// of a run reaches Python's but its environment, until it is set up.
+func Waits(k Kernel) bool {
+	j, ok := k.(jupyterKernel)
+	return ok && j.isPython()
+}
+
+// Ready makes an interpreter that waits ready for steps. It does nothing to any other.
+func Ready(ctx context.Context, live Session, params []notebooks.Bound) error {
+	s, ok := live.(*session)
+	if !ok || !s.o.Waits {
+		return nil
+	}
+	s.o.Waits = false
+	err := validateAll(s.kernel, params)
+	if err == nil {
+		err = s.driver.setParams(params)
+	}
+	if err == nil {
+		err = s.driver.(*jupyterDriver).setUp(ctx)
+	}
+	s.driver.dropParams()
+	if err != nil {
+		return &notebooks.Error{Kind: notebooks.KindProvider, Err: err,
+			Msg: "the kernel " + s.kernel.Name() + ", which had been started ahead, cannot be set up: " + err.Error()}
+	}
+	return nil
+}
+
 // Start starts the kernel, again if another process took its port in between.
 func (k jupyterKernel) Start(ctx context.Context, o Options) (Session, error) {
 	const tries = 5

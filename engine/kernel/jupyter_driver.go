@@ -114,8 +114,9 @@ func (d *jupyterDriver) greet(ctx context.Context) (greeting, error) {
 	}()
 	client, err := jupyter.Connect(ctx, d.connection)
 	if err == nil {
-		d.client = client
-		err = d.setUp(ctx)
+		if d.client = client; !d.s.o.Waits {
+			err = d.setUp(ctx)
+		}
 	}
 	if errors.Is(err, jupyter.ErrLost) { // usually because it ends, and then its exit code and last words say why
 		select {

@@ -27,6 +27,7 @@ type Call struct {
 	Jobs    int      `json:"jobs,omitzero"`    // at once
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
+	Warm    bool     `json:"warm,omitzero"`
 	// Schedule has a worker also submit what is due.
 	Schedule bool `json:"schedule,omitzero"`
 

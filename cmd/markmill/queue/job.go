@@ -28,6 +28,7 @@ type attempt struct {
 	spec  *queue.Spec
 	stop  context.CancelCauseFunc // of the run
 	key   signing.Key             // that signs the record
+	again func()                  // makes ready what a run like this one can begin with; nil: it was none
 	sent  map[string]sentFile     // by their paths on the disk
 
 	mu  sync.Mutex
@@ -72,6 +73,21 @@ func (w *worker) do(ctx context.Context, lease *jetstream.Lease) {
 	default:
 		w.tell("job %s: %s", a.spec.ID, words)
 	}
+	if a.again != nil {
+		a.again()
+	}
+}
+
+// next plans the run of the job once more, as if it had just been taken.
+func (a *attempt) next(root string) (*engine.Engine, *engine.Plan, error) {
+	eng, err := a.engine(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	req := a.spec.Request
+	req.Repository, req.Base, req.Dirty, req.Output = root, a.spec.Base, engine.DirtyIgnore, ""
+	plan, err := eng.Plan(context.Background(), req)
+	return eng, plan, err
 }
 
 // work returns what became of the job. An error says that nothing could be told the queue: another worker gets the job.
@@ -122,7 +138,6 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	if err != nil {
 		return a.refuse(err)
 	}
-	a.tell("job %s: run %s of %s", a.spec.ID, req.ID, req.Path)
 	defer func() { _ = a.store.Remove(req.ID) }()
 	err = a.lease.Hear(func(by, text string) error {
 		return a.store.Record(req.ID).Steer(runs.SteerData{Text: text, Actor: by, Time: time.Now().UTC()})
@@ -131,6 +146,16 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 		return "", err
 	}
 	p := &publisher{attempt: a, plan: plan, record: a.store.Record(req.ID), id: req.ID}
+	words = "run %s of %s"
+	if a.Warm {
+		if eng.Warm = a.warm.take(plan, eng); eng.Warm != nil {
+			words += ", with an interpreter that was ready"
+		}
+		a.again = func() {
+			a.warm.make(context.WithoutCancel(ctx), func() (*engine.Engine, *engine.Plan, error) { return a.next(root) })
+		}
+	}
+	a.tell("job %s: "+words, a.spec.ID, req.ID, req.Path)
 	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views(), Sign: a.key.Manifests(),
 		Observers: []engine.Observer{{Event: p.event}}})
 	switch {
@@ -143,7 +168,8 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	case status == runs.Interrupted:
 		return a.cut(ctx, result)
 	case unwritten(result.Run):
-		return a.giveBack("this worker could not write the record: "+result.Run.Blockers()[0].Message, backoff(a.lease.Job.InVain))
+		return a.giveBack("this worker could not write the record: "+result.Run.Blockers()[0].Message,
+			backoff(a.lease.Job.InVain))
 	}
 	return a.ended(result.Dir, result.Run)
 }

@@ -36,7 +36,7 @@ const mayMove = `"mm.q.>", "mm.labels.>", "mm.dep.>", "mm.one.*", "mm.steer.*", 
 var permissions = map[string][2]string{
 	"submit": {mayMove + `"mm.base.*"`, `"mm.ev.*"`},
 	"jobs":   {mayMove + `"mm.pause.*"`, `"mm.ev.*"`},
-	"worker": {mayMove + `"$JS.ACK.>", "mm.worker.*", "mm.hb.*"`, `"mm.hb.*", "mm.ctl.*", "mm.steer.*", "mm.q.>"`},
+	"worker": {mayMove + `"$JS.ACK.>", "mm.worker.*", "mm.hb.*"`, `"mm.hb.*", "mm.ctl.*", "mm.steer.*", "mm.job.>"`},
 	"reader": {`"mm.nothing"`, `"mm.nothing"`},
 }
 
@@ -96,7 +96,8 @@ func (s *storm) config(i int, store string) string {
 	}
 	for user, may := range permissions {
 		users = append(users, fmt.Sprintf("{ user: %s, password: %s, permissions { publish: [\"$JS.API.>\", \"_INBOX.>\", "+
-			"\"mm.ev.*\", \"mm.job.>\", \"mm.cas.*\", %s], subscribe: [\"_INBOX.>\", %s] } }", user, user, may[0], may[1]))
+			"\"mm.ev.*\", \"mm.job.>\", \"mm.labels.>\", \"mm.dep.>\", \"mm.one.*\", "+
+			"\"mm.steer.*\", \"mm.alert.>\", \"mm.cas.*\", %s], subscribe: [\"_INBOX.>\", %s] } }", user, user, may[0], may[1]))
 	}
 	text := fmt.Sprintf("server_name: s%d\nlisten: %q\njetstream { store_dir: %q }\n%s }\ncluster { name: storm, listen: "+
 		"\"%s:%s\", routes: [%s], %s, verify: true } }\naccounts { QUEUE { jetstream: enabled, users: [\n%s\n] } }\n",

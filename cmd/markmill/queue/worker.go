@@ -24,6 +24,7 @@ type worker struct {
 	store   runs.Store // of its runs while they go on: their records are published
 	courier *courier
 	own     *worktree.Source // the repository around the working directory; nil outside one
+	warm    warmth
 }
 
 // maxWorkers bounds the workers of one store.
@@ -68,6 +69,7 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 	if err := w.carry(ctx); err != nil {
 		return 0, err
 	}
+	defer w.warm.close()
 	var group sync.WaitGroup
 	errs := make([]error, p.Jobs)
 	for i := range p.Jobs {

@@ -62,7 +62,7 @@ func Connect(ctx context.Context, o Options) (*Queue, error) {
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // a denial looks like silence else
-			if errors.Is(err, nats.ErrPermissionViolation) {
+			if errors.Is(err, nats.ErrPermissionViolation) && !onlyNews(err) {
 				q.denied.Store(&err)
 			}
 		})}

@@ -152,6 +152,8 @@ func (q *Queue) read(ctx context.Context, job string) (*history, error) {
 // Follow calls each with the entries of a job, and with its state after each, until it has ended.
 func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *queue.Entry) error) error {
 	state, last := queue.Job{}, uint64(0)
+	news, stop := q.listen(subject(job))
+	defer stop()
 	for {
 		e, at, err := q.next(ctx, job, last+1)
 		if err != nil {
@@ -173,6 +175,7 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-news:
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -30,6 +30,8 @@ type Taker struct {
 	lease  time.Duration
 	now    func() time.Time
 	subs   []*nats.Subscription
+	news   <-chan struct{}    // a job waits
+	deaf   func()             // ends news
 	stop   context.CancelFunc // of tend
 	tended sync.WaitGroup
 
@@ -69,6 +71,11 @@ func (q *Queue) NewTaker(ctx context.Context, self queue.Worker, lease time.Dura
 		}
 		t.subs = append(t.subs, sub)
 	}
+	var waiting []string
+	for _, name := range self.Queues { // the index follows the entries: a job that it names can be taken
+		waiting = append(waiting, "mm.job."+string(queue.StateEnqueued)+"."+name+".*")
+	}
+	t.news, t.deaf = q.listen(waiting...)
 	back := func() { // nothing was heard meanwhile
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -156,6 +163,7 @@ func (t *Taker) tend(ctx context.Context) {
 // Close ends the subscriptions.
 func (t *Taker) Close() {
 	t.stop()
+	t.deaf()
 	t.tended.Wait()
 	t.self.Ended = true
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
@@ -236,6 +244,7 @@ func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-t.news:
 		case <-time.After(idle):
 		}
 	}
