@@ -218,7 +218,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"bisect": a.bisectCommand, "status": a.statusCommand, "gate": a.gateCommand, "watch": a.watchCommand,
 		"mcp": a.mcpCommand, "summary": a.summaryCommand, "lanes": a.lanesCommand,
 		"submit": a.submitCommand, "worker": a.workerCommand, "jobs": a.jobsCommand,
-		"alerts": a.alertsCommand,
+		"alerts": a.alertsCommand, "slo": a.sloCommand, "digest": a.digestCommand,
 	}
 	if add := all[only]; add != nil && only != "man" {
 		cmd.AddCommand(add())
