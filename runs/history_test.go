@@ -15,7 +15,7 @@ func TestHistory(t *testing.T) {
 	for i := range 3 {
 		ids = append(ids, newRecord(t, store, aTime.Add(time.Duration(i)*20*day), byte(i)).id)
 	}
-	now := aTime.Add(45 * day) // they are 45, 25 and 5 days old
+	now := aTime.Add(45 * day)                                // they are 45, 25 and 5 days old
 	for _, age := range []time.Duration{30 * day, 10 * day} { // a shorter one does not replace the longer
 		if err := store.KeepHistory(ids[0], age); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 // Call is what the program that holds the queue is asked to do, as JSON.
 type Call struct {
-	Do      string `json:"do"`      // submit, worker, list, show, follow, cancel, retry, fetch
+	Do      string `json:"do"`      // the command: submit, worker, list, show, …
 	Program string `json:"program"` // path of markmill
 	Version string `json:"version"`
 	Root    string `json:"root,omitzero"` // of the repository; "" outside one
@@ -22,6 +22,7 @@ type Call struct {
 	Follow bool  `json:"follow,omitzero"`
 
 	Queues  []string `json:"queues,omitempty"` // of worker
+	Labels  []string `json:"labels,omitempty"` // that it offers
 	Jobs    int      `json:"jobs,omitzero"`    // at once
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
@@ -31,12 +32,22 @@ type Call struct {
 	Quiet      bool                          `json:"quiet,omitzero"`
 	PatienceNS int64                         `json:"patience_ns,omitzero"`
 
-	ID     string  `json:"id,omitzero"` // of the job, or the alert
-	Reason string  `json:"reason,omitzero"`
-	States []State `json:"states,omitempty"` // of list; none is all
-	Open   bool    `json:"open,omitzero"`    // alerts alone that wait or failed
-	Limit  int     `json:"limit,omitzero"`
-	JSON   bool    `json:"json,omitzero"`
+	Open  bool `json:"open,omitzero"` // alerts alone that wait or failed
+	Limit int  `json:"limit,omitzero"`
+
+	ID     string `json:"id,omitzero"` // of the job, or of pause and resume the name of the queue
+	Reason string `json:"reason,omitzero"`
+	Text   string `json:"text,omitzero"`   // of steer
+	Filter Filter `json:"filter,omitzero"` // of list
+	JSON   bool   `json:"json,omitzero"`
+}
+
+// Filter says which jobs are listed.
+type Filter struct {
+	States   []State `json:"states,omitempty"` // none is all
+	Queue    string  `json:"queue,omitzero"`
+	Notebook string  `json:"notebook,omitzero"` // path, of which * matches any part without a slash
+	Limit    int     `json:"limit"`
 }
 
 // Server says where the jobs are: in the store, or at an address.
@@ -51,14 +62,34 @@ type Server struct {
 
 // List is the document that markmill jobs list prints.
 type List struct {
-	Jobs  []Job `json:"jobs"`  // the one that changed last first
-	Total int   `json:"total"` // of the states that were asked for
+	Jobs  []Job `json:"jobs"`  // the one that was submitted, taken, given back or ended last first
+	Total int   `json:"total"` // of the states and the queue that were asked for
+	// Paused lists the queues that are paused.
+	Paused []Pause `json:"paused,omitempty"`
 }
 
 // Shown is the document that markmill jobs show prints, and submit.
 type Shown struct {
-	Job     Job     `json:"job"`
-	Entries []Event `json:"entries"`
+	Job     Job      `json:"job"`
+	Waits   []string `json:"waits,omitempty"` // why no worker takes it
+	Entries []Event  `json:"entries"`
+}
+
+// Pause is a queue of which no job is taken.
+type Pause struct {
+	Queue  string    `json:"queue"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	Time   time.Time `json:"time"`
+}
+
+// Worker is what a worker says of itself.
+type Worker struct {
+	Name   string    `json:"name"`
+	Queues []string  `json:"queues"`
+	Labels []string  `json:"labels,omitempty"`
+	Seen   time.Time `json:"seen"`
+	Ended  bool      `json:"ended,omitzero"`
 }
 
 // Event is an Entry without what it carries.

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/engine"
@@ -11,11 +12,15 @@ import (
 
 // Spec is a job as it was submitted. It holds no value of a secret.
 type Spec struct {
-	ID       string         `json:"id"`
-	Queue    string         `json:"queue"`
-	Priority Priority       `json:"priority"`
-	Request  engine.Request `json:"request"`
-	Base     string         `json:"base"` // commit that the run begins with
+	ID        string         `json:"id"`
+	Queue     string         `json:"queue"`
+	Priority  Priority       `json:"priority"`
+	Labels    []string       `json:"labels,omitempty"` // that a worker must offer, sorted
+	After     []string       `json:"after,omitempty"`  // jobs that must complete before it may be taken
+	Behind    string         `json:"behind,omitzero"`  // a job of the same singleton that must have ended
+	Singleton *Singleton     `json:"singleton,omitempty"`
+	Request   engine.Request `json:"request"`
+	Base      string         `json:"base"` // commit that the run begins with
 	// Output is where the output notebook goes when whoever submitted the job fetches its record; "" is nowhere.
 	Output  string `json:"output,omitzero"`
 	Retries int    `json:"retries,omitzero"` // further runs after one that did not pass
@@ -24,6 +29,21 @@ type Spec struct {
 	By      string `json:"by"`
 	Host    string `json:"host"`
 }
+
+// Singleton says what becomes of a job while another one of the same key has not ended.
+type Singleton struct {
+	Key     string `json:"key"`
+	Overlap string `json:"overlap"`
+	Say     string `json:"say,omitzero"` // what an agent is told with OverlapSteer
+}
+
+// The values of Overlap.
+const (
+	OverlapQueue  = "queue"  // it waits until the other one has ended
+	OverlapSkip   = "skip"   // it is not submitted
+	OverlapCancel = "cancel" // the other one is canceled
+	OverlapSteer  = "steer"  // the agent that works on the other one is told the parameters
+)
 
 // Priority orders the jobs of a queue that wait.
 type Priority string
@@ -47,6 +67,29 @@ func CheckName(option, text string) error {
 	return &notebooks.Error{Kind: notebooks.KindOption,
 		Msg:  fmt.Sprintf("%s %q is no name of a job or a queue", option, text),
 		Hint: "use up to 100 letters, digits, - and _ of ASCII"}
+}
+
+// maxLabels bounds the labels of a job or a worker.
+const maxLabels = 16
+
+// CheckLabels sorts labels, and returns an error for one that cannot be one.
+func CheckLabels(labels []string) ([]string, error) {
+	for _, label := range labels {
+		if err := CheckName("--label", label); err != nil {
+			return nil, err
+		}
+	}
+	labels = slices.Compact(slices.Sorted(slices.Values(labels)))
+	if len(labels) > maxLabels {
+		return nil, &notebooks.Error{Kind: notebooks.KindOption,
+			Msg: fmt.Sprintf("%d labels are too many; give at most %d", len(labels), maxLabels)}
+	}
+	return labels, nil
+}
+
+// Offers reports whether all labels that are needed are among those offered.
+func Offers(offered, needed []string) bool {
+	return !slices.ContainsFunc(needed, func(label string) bool { return !slices.Contains(offered, label) })
 }
 
 // IDOf makes the id of a job of the id of a run, whose notebook may have any name.

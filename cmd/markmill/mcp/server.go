@@ -49,10 +49,12 @@ func newServer(o Options) (*mcp.Server, error) {
 		return nil, errors.Join(err, fmt.Errorf("%s is no folder", root))
 	}
 	s := &server{Options: o, root: root, slots: make(chan struct{}, atOnce)}
-	to := mcp.NewServer(&mcp.Implementation{Name: "markmill", Title: "Markmill", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: instructions,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
-	})
+	to := mcp.NewServer(&mcp.Implementation{Name: "markmill", Title: "Markmill", Version: o.Version},
+		&mcp.ServerOptions{
+			Instructions: instructions,
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{},
+				Resources: &mcp.ResourceCapabilities{}},
+		})
 	for _, t := range tools {
 		if err := t.add(s, to); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)

@@ -29,7 +29,7 @@ const Kept = 30 * 24 * time.Hour
 // last reads the last value of a subject; its sequence is 0 if there is none.
 func (q *Queue) last(ctx context.Context, subject string, to any) (at uint64, err error) {
 	var msg *jetstream.RawStreamMsg
-	err = retry(ctx, func() (err error) {
+	err = q.retry(ctx, func() (err error) {
 		msg, err = q.alerts.GetLastMsgForSubject(ctx, subject)
 		return err
 	})
@@ -59,7 +59,7 @@ func (q *Queue) put(ctx context.Context, subject string, value any, last uint64)
 	if msg.Data, err = codec.Marshal(value); err != nil {
 		return 0, err
 	}
-	err = retry(ctx, func() error {
+	err = q.retry(ctx, func() error {
 		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last),
 			jetstream.WithRetryAttempts(0))
 		if err == nil {
@@ -124,7 +124,7 @@ func (q *Queue) postAll(ctx context.Context, s *queue.Series) error {
 // Alerts calls each with every alert of the outbox.
 func (q *Queue) Alerts(ctx context.Context, each func(*queue.Delivery) error) error {
 	var all []*queue.Delivery
-	err := retry(ctx, func() error { // the process that has the server may end meanwhile
+	err := q.retry(ctx, func() error { // the process that has the server may end meanwhile
 		all = nil
 		ctx, stop := context.WithTimeout(ctx, readTime)
 		defer stop()
@@ -171,4 +171,35 @@ func (q *Queue) ForgetAlert(ctx context.Context, d *queue.Delivery) error {
 		}
 	}
 	return q.alerts.Purge(ctx, jetstream.WithPurgeSubject(outSubject+a.ID))
+}
+
+// values calls each with the last message of every subject that matches, and its sequence, in the order of these.
+func (q *Queue) values(ctx context.Context, stream, subjects string, each func(jetstream.Msg, uint64) error) error {
+	consumer, err := q.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	if err != nil {
+		return err
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil || info.NumPending == 0 {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		meta, err := msg.Metadata()
+		if err == nil {
+			err = each(msg, meta.Sequence.Stream)
+		}
+		if err != nil || meta.NumPending == 0 {
+			return err
+		}
+	}
 }

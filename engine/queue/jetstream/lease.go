@@ -115,7 +115,7 @@ func (l *Lease) adopt(msg jetstream.Msg) {
 func (l *Lease) Publish(ctx context.Context, e *queue.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.Worker, e.Time = l.t.worker, l.t.now().UTC()
+	e.Worker, e.Time = l.t.self.Name, l.t.now().UTC()
 	now := l.state
 	if err := now.Add(e); err != nil {
 		return err
@@ -135,6 +135,9 @@ func (l *Lease) End(ctx context.Context, e *queue.Entry) error {
 	defer l.Drop()
 	if err := l.Publish(ctx, e); err != nil {
 		return err
+	}
+	if err := l.t.q.settle(ctx, l.id, l.t.now().UTC()); err != nil {
+		return nil // the wake-up stays, and whoever gets it does that
 	}
 	l.msgMu.Lock()
 	defer l.msgMu.Unlock()
