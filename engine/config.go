@@ -184,9 +184,9 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 var configKeys = map[string][]string{
 	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
 		"normalize", "alerts"},
-	"alerts.*": {"webhook", "slack", "mail", "from", "server", "exec"},
 	"agents.*": {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "network",
 		"start", "idle"},
+	"alerts.*":  {"webhook", "slack", "mail", "from", "server", "exec"},
 	"kernels.*": {"program", "command", "languages", "server", "kernel", "token"},
 	"retention": {"runs", "days"},
 	"gate":      {"require", "paths", "ignore", "removed"},

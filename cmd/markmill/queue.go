@@ -242,8 +242,9 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 	if err != nil {
 		host = "unknown"
 	}
-	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after, Singleton: single, Request: req, Base: string(base),
-		Retries: o.retries, Project: filepath.Base(repo.Root()), By: userName(), Host: host}, nil
+	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after,
+		Singleton: single, Request: req, Base: string(base), Retries: o.retries, Project: filepath.Base(repo.Root()),
+		By: userName(), Host: host}, nil
 }
 
 // singleton is what the front matter says of other jobs of the same key; nil where they do not matter.

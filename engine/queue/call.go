@@ -31,11 +31,10 @@ type Call struct {
 	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`
 	Quiet      bool                          `json:"quiet,omitzero"`
 	PatienceNS int64                         `json:"patience_ns,omitzero"`
+	Open       bool                          `json:"open,omitzero"`  // of their list: those that wait or failed
+	Limit      int                           `json:"limit,omitzero"` // of their list
 
-	Open  bool `json:"open,omitzero"` // alerts alone that wait or failed
-	Limit int  `json:"limit,omitzero"`
-
-	ID     string `json:"id,omitzero"` // of the job, or of pause and resume the name of the queue
+	ID     string `json:"id,omitzero"` // of the job, the alert, or of pause and resume the queue
 	Reason string `json:"reason,omitzero"`
 	Text   string `json:"text,omitzero"`   // of steer
 	Filter Filter `json:"filter,omitzero"` // of list
