@@ -39,7 +39,7 @@ type outbox interface {
 }
 
 // claimTime is how long a claim holds: longer than one attempt takes.
-const claimTime = notify.Limit + 30*time.Second
+const claimTime = notify.Limit + 10*time.Second
 
 // lookAgain is how often a courier that waits looks for runs that have ended.
 const lookAgain = 2 * time.Second
