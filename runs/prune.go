@@ -34,7 +34,8 @@ func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]Run
 
 // Prune removes the runs that started more than age before now and are not among the newest keep, and returns their
 // ids. A run that is alive stays, and so does one whose alerts are not in the outbox yet (AwaitAlerts), or that is kept
-// for the objectives of its notebook (KeepHistory). An inner run is not counted, and is removed after the run around it. The record of a
+// for the objectives of its notebook (KeepHistory). An inner run is not counted, and is removed after the run
+// around it. The record of a
 // sweep is removed when none of its runs is left. It opens the journals of the newest runs, to count them, and of those
 // that may go.
 func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error) {
@@ -132,7 +133,8 @@ func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 			switch {
 			case counted <= keep || entry.Status == Running || entry.StartedAt.IsZero() || p.store.awaits(entry.ID):
 			case !older(entry.ID, entry.StartedAt):
-				if next := entry.StartedAt.Add(max(age, histories[entry.ID.notebook()])); p.next.IsZero() || next.Before(p.next) {
+				if next := entry.StartedAt.Add(max(age, histories[entry.ID.notebook()])); p.next.IsZero() ||
+					next.Before(p.next) {
 					p.next = next
 				}
 			default:

@@ -79,7 +79,8 @@ Exit codes: 0 shown, 1 the records cannot be read, 2 usage.`,
 		},
 	}
 	c.Flags().StringVar(&since, "since", since, "from this time on: 2026-01-31, 12h, 7d")
-	c.Flags().StringVar(&format, "format", "", "`WHAT` is made: text, markdown, json, html (default: by the name of -o, else text)")
+	c.Flags().StringVar(&format, "format", "",
+		"`WHAT` is made: text, markdown, json, html (default: by the name of -o, else text)")
 	c.Flags().StringVarP(&out, "out", "o", "", "write it to a `FILE`")
 	jsonFlag(c, &asJSON, "digest")
 	return c

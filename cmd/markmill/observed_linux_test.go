@@ -158,7 +158,8 @@ func TestObserved(t *testing.T) {
 	write(t, in("obs.md"), strings.Replace(string(text), "---\n",
 		"---\nalerts: {on: [warn, critical, recover], to: [hook, team, page]}\n", 1))
 	write(t, in("markmill.yaml"), "alerts:\n  hook: {webhook: \"${HOOK}\"}\n  team: {mail: [a@example.org], "+
-		"from: b@example.org, server: \"${SMTP}\"}\n  page: {exec: [/bin/sh, -c, 'echo $MARKMILL_ALERT >> \"$0\"', '"+in("paged")+"']}\n")
+		"from: b@example.org, server: \"${SMTP}\"}\n  page: "+
+		"{exec: [/bin/sh, -c, 'echo $MARKMILL_ALERT >> \"$0\"', '"+in("paged")+"']}\n")
 	write(t, in("green.md"), "```bash {#a}\ntrue\n```\n")
 	do(program, "run", "green.md")
 	do("cp", "/bin/sleep", "obs-watched")
@@ -213,9 +214,11 @@ func TestObserved(t *testing.T) {
 	values := map[string]string{}
 	value := func(name, text string) func() { return func() { values[name] = text } }
 	url := "http://" + strings.TrimPrefix(site.URL, "http://")
-	good := map[string]string{"url": url, "process": "obs-watched", "sqlite": in("a.db"), "postgres": postgres, "file": in("file"),
-		"backups": in("backups"), "repository": dir, "notebook": "green.md", "cpu_seconds": "0.01", "objective_ms": "60000",
-		"disk_limits": "[101, 102]", "memory_limits": "[101, 102]", "cpu_limits": "[101, 102]"}
+	good := map[string]string{"url": url, "process": "obs-watched", "sqlite": in("a.db"), "postgres": postgres,
+		"file":    in("file"),
+		"backups": in("backups"), "repository": dir, "notebook": "green.md", "cpu_seconds": "0.01",
+		"objective_ms": "60000",
+		"disk_limits":  "[101, 102]", "memory_limits": "[101, 102]", "cpu_limits": "[101, 102]"}
 	mended := func(name string) func() { return func() { values[name] = good[name] } }
 	for name, text := range good {
 		values[name] = text
@@ -233,7 +236,8 @@ func TestObserved(t *testing.T) {
 		{"cpu", "cpu", "critical", value("cpu_limits", "[0, 0]"), mended("cpu_limits")},
 		{"locked", "sqlite", "warn", lock, end(1)},
 		{"postgres stopped", "postgres", "critical", stopPostgres, startPostgres},
-		{"damaged", "sqlite", "critical", func() { write(t, in("a.db"), strings.Repeat("no database ", 100)) }, database},
+		{"damaged", "sqlite", "critical", func() { write(t, in("a.db"), strings.Repeat("no database ", 100)) },
+			database},
 		{"file old", "file", "critical", old("file"), fresh("file")},
 		{"backup old", "backup", "critical", old("backups/dump"), fresh("backups/dump")},
 		{"never green", "green", "critical", value("notebook", "other.md"), mended("notebook")},
@@ -311,5 +315,6 @@ func TestObserved(t *testing.T) {
 		}
 		t.Logf("%s: %d alerts of %d, %d doubled by %d kills", name, len(l.ids), 2*len(faults), doubled, kills)
 	}
-	t.Logf("%d faults, %d transitions and recoveries; the webhook refused %d times", len(faults), 2*len(faults), refused)
+	t.Logf("%d faults, %d transitions and recoveries; the webhook refused %d times", len(faults), 2*len(faults),
+		refused)
 }

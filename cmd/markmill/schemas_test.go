@@ -106,16 +106,18 @@ func jsonDocuments() map[string]struct {
 		"agents": {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
 		"summary": {reflect.TypeFor[summary.Summary](),
 			"What markmill summary prints: what is proven of each coding agent, whether it is active, and what is to be done"},
-		"jobs":           {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
-		"job":            {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
-		"slo":            {reflect.TypeFor[digest.Levels](), "What markmill slo prints"},
-		"digest":         {reflect.TypeFor[digest.Digest](), "What markmill digest prints"},
-		"alerts":         {reflect.TypeFor[queue.Outbox](), "What markmill alerts list prints"},
-		"alert-delivery": {reflect.TypeFor[queue.Delivery](), "What markmill alerts show prints: an alert, and what became of it"},
-		"alert":          {reflect.TypeFor[notify.Document](), "What the webhooks and programs of markmill.yaml get of an alert"},
-		"scraps":         {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
-		"strip":          {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
-		"version":        {reflect.TypeFor[build](), "What markmill version prints"},
+		"jobs":   {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
+		"job":    {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
+		"slo":    {reflect.TypeFor[digest.Levels](), "What markmill slo prints"},
+		"digest": {reflect.TypeFor[digest.Digest](), "What markmill digest prints"},
+		"alerts": {reflect.TypeFor[queue.Outbox](), "What markmill alerts list prints"},
+		"alert-delivery": {reflect.TypeFor[queue.Delivery](),
+			"What markmill alerts show prints: an alert, and what became of it"},
+		"alert": {reflect.TypeFor[notify.Document](),
+			"What the webhooks and programs of markmill.yaml get of an alert"},
+		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
+		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
+		"version": {reflect.TypeFor[build](), "What markmill version prints"},
 		"error": {reflect.TypeFor[jsonError](),
 			"What a command that was asked for JSON prints when it ends with an error of its own, such as an option " +
 				"or a notebook that is wrong"},
@@ -270,8 +272,9 @@ func comments(t *testing.T) map[string]string {
 		"../../engine/queue": "markmill/engine/queue", "../../engine/queue/notify": "markmill/engine/queue/notify",
 		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
 		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
-		"../../render/fresh": "markmill/render/fresh", "../api/summary": "markmill/cmd/api/summary",
-		"mcp": "markmill/cmd/markmill/mcp"} {
+		"../../render/fresh": "markmill/render/fresh",
+		"../api/summary":     "markmill/cmd/api/summary",
+		"mcp":                "markmill/cmd/markmill/mcp"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

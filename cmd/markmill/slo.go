@@ -16,7 +16,8 @@ import (
 func (a *app) sloCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use: "slo [NOTEBOOK…]", Short: "Show whether notebooks and their checks reach their objectives", Args: args(0, -1),
+		Use: "slo [NOTEBOOK…]", Short: "Show whether notebooks and their checks reach their objectives", Args: args(0,
+			-1),
 		Long: `Computes what the runs and the checks of notebooks with objectives: have reached in the window that each names:
 uptime, the 95th percentile of their times, and what is left of the error budget. NOTEBOOK is a path as markmill run was
 given it. docs/alerts.md has the formulas.
@@ -34,7 +35,8 @@ Exit codes: 0 all objectives are kept to, or nothing is known, 1 one is violated
 			}
 			for _, name := range names {
 				if !slices.ContainsFunc(doc.Levels, func(l *index.Level) bool { return l.Notebook == name }) {
-					return usagef("no run of %s in its window is kept; markmill runs list shows the notebooks that ran", name)
+					return usagef("no run of %s in its window is kept; "+
+						"markmill runs list shows the notebooks that ran", name)
 				}
 			}
 			if asJSON {
@@ -45,7 +47,10 @@ Exit codes: 0 all objectives are kept to, or nothing is known, 1 one is violated
 			if err != nil {
 				return err
 			}
-			return passIf(!slices.ContainsFunc(doc.Levels, func(l *index.Level) bool { return l.Met != nil && !*l.Met }))
+			return passIf(!slices.ContainsFunc(doc.Levels, func(l *index.Level) bool {
+				return l.Met != nil &&
+					!*l.Met
+			}))
 		},
 	}
 	jsonFlag(c, &asJSON, "slo")
@@ -56,14 +61,16 @@ func (a *app) printLevels(doc *digest.Levels) error {
 	if len(doc.Levels) == 0 {
 		return say(a.stdout, "No notebook with objectives: has run.\n")
 	}
-	t := newGrid("notebook", "check", "state", "uptime", "objective", "p95", "objective ", "budget left", "known", "met")
+	t := newGrid("notebook", "check", "state", "uptime", "objective", "p95", "objective ", "budget left", "known",
+		"met")
 	for _, l := range doc.Levels {
 		met := "–"
 		if l.Met != nil {
 			met = map[bool]string{true: "yes", false: "NO"}[*l.Met]
 		}
 		known := 100 * l.Known / l.Window
-		t.add(plain.OneLine(l.Notebook), digest.Name(l.Check), l.State, digest.Percent(l.Uptime), digest.Percent(l.UptimeObjective),
+		t.add(plain.OneLine(l.Notebook), digest.Name(l.Check), l.State, digest.Percent(l.Uptime),
+			digest.Percent(l.UptimeObjective),
 			digest.Millis(l.P95), digest.Millis(l.P95Objective), digest.Left(l), digest.Percent(&known), met)
 	}
 	return t.Write(a.stdout, "table")

@@ -145,12 +145,15 @@ func Make(store runs.Store, x *index.Index, from, to time.Time) (*Digest, error)
 		for i, l := range levels(list, s.Notebook, from, to, nil) {
 			w := own[i]
 			if o := whole[w.Check]; o != nil {
-				l.UptimeObjective, l.P95Objective, l.Budget, l.Left, l.Met = o.UptimeObjective, o.P95Objective, o.Budget, o.Left, o.Met
+				l.UptimeObjective, l.P95Objective, l.Budget, l.Left, l.Met = o.UptimeObjective, o.P95Objective,
+					o.Budget, o.Left, o.Met
 			}
-			n.Rows = append(n.Rows, Row{Level: *l, Strip: strip(w, from, to), Says: says(&w.Seen[len(w.Seen)-1], w.Check)})
+			n.Rows = append(n.Rows, Row{Level: *l, Strip: strip(w, from, to), Says: says(&w.Seen[len(w.Seen)-1],
+				w.Check)})
 			for k := 1; k < len(w.Seen); k++ {
 				if before, now := &w.Seen[k-1], &w.Seen[k]; before.State != now.State {
-					n.Changes = append(n.Changes, Change{now.At, now.Run, w.Check, before.State, now.State, says(now, w.Check)})
+					n.Changes = append(n.Changes, Change{now.At, now.Run, w.Check, before.State, now.State, says(now,
+						w.Check)})
 				}
 			}
 		}

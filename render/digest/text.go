@@ -72,7 +72,8 @@ func Left(l *index.Level) string {
 func (n *Notebook) Counts() string {
 	words := plain.Counted(n.Runs, "run")
 	sep := ": "
-	for _, status := range []runs.Status{runs.Pass, runs.Partial, runs.Fail, runs.Blocked, runs.Interrupted, runs.Running, runs.Damaged} {
+	for _, status := range []runs.Status{runs.Pass, runs.Partial, runs.Fail, runs.Blocked, runs.Interrupted,
+		runs.Running, runs.Damaged} {
 		if count := n.Statuses[string(status)]; count > 0 {
 			words += fmt.Sprintf("%s%d %s", sep, count, status)
 			sep = ", "
@@ -137,7 +138,8 @@ func (d *Digest) Markdown() string {
 			"| --- | --- | --- | ---: | ---: | ---: | --- |\n", inline(n.Notebook, 200), n.Counts())
 		for j := range n.Rows {
 			r := &n.Rows[j]
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", inline(Name(r.Check), 100), r.State, Bars(r.Strip),
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", inline(Name(r.Check), 100), r.State,
+				Bars(r.Strip),
 				Percent(r.Uptime), Millis(r.P95), Left(&r.Level), inline(r.Says, 100))
 		}
 		if len(n.Changes) > 0 {

@@ -6,8 +6,9 @@ import (
 )
 
 // digestStates are the classes of states.
-var digestStates = map[string]markup{"ok": "pass", "warn": "timeout", "critical": "fail", "failed": "fail", "error": "fail",
-	"": "none"}
+var digestStates = map[string]markup{"ok": "pass", "warn": "timeout", "critical": "fail", "failed": "fail",
+	"error": "fail",
+	"":      "none"}
 
 // Digest renders the page of a digest: for each notebook a table of its checks with a strip of their history, and what
 // has changed.

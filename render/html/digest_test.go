@@ -16,14 +16,17 @@ func TestDigestHostile(t *testing.T) {
 	level := index.Level{Check: evil, State: "critical", Uptime: &up}
 	at := time.Unix(1_800_000_000, 0)
 	d := &digest.Digest{From: at, To: at.Add(time.Hour), Notebooks: []digest.Notebook{{Notebook: evil, Runs: 1,
-		Statuses: map[string]int{"fail": 1}, Rows: []digest.Row{{Level: level, Says: evil, Strip: []string{"", "ok", "warn", "critical"}}},
+		Statuses: map[string]int{"fail": 1}, Rows: []digest.Row{{Level: level, Says: evil, Strip: []string{"", "ok",
+			"warn", "critical"}}},
 		Changes: []digest.Change{{Time: at, Check: evil, Before: "ok", State: "critical", Says: evil}}}}}
 	page, text, markdown := string(Digest(d)), d.Text(), d.Markdown()
-	if strings.Contains(page, "<script>alert") || strings.Contains(markdown, "<script>") || strings.Contains(markdown, "\n# h") {
+	if strings.Contains(page, "<script>alert") || strings.Contains(markdown, "<script>") || strings.Contains(markdown,
+		"\n# h") {
 		t.Errorf("%s\n%s", page, markdown)
 	}
 	for _, out := range []string{page, text, markdown} {
-		if strings.ContainsAny(out, "\x1b\u202e") || !strings.Contains(out, "99.99 %") || !strings.Contains(out, "·▁▄█") {
+		if strings.ContainsAny(out, "\x1b\u202e") || !strings.Contains(out, "99.99 %") || !strings.Contains(out,
+			"·▁▄█") {
 			t.Errorf("%q", out)
 		}
 	}

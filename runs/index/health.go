@@ -31,7 +31,8 @@ type Watched struct {
 	Notebook string
 	Check    string // "" for the runs
 	Seen     []Seen
-	// Reach is how long what was seen counts, if nothing else is: three times the median time between the notebook's runs.
+	// Reach is how long what was seen counts, if nothing else is: three times the median time between the
+	// notebook's runs.
 	Reach time.Duration
 }
 
@@ -39,7 +40,8 @@ type Watched struct {
 const observations = "FROM run r WHERE started_ns>=? AND started_ns<? AND coalesce(sweep,'')='' AND " +
 	"coalesce(rerun_of,'')='' AND coalesce(parent,'')=''"
 
-// Health returns what the runs in a time have seen, in the order of notebooks; of each, its runs come before its checks.
+// Health returns what the runs in a time have seen, in the order of notebooks; of each, its runs come before its
+// checks.
 // A run that was cut, or of which only a part ran, says nothing of its notebook; its checks count.
 func (x *Index) Health(from, to time.Time) ([]*Watched, error) {
 	by := map[[2]string]*Watched{}
@@ -56,9 +58,11 @@ func (x *Index) Health(from, to time.Time) ([]*Watched, error) {
 		" ORDER BY started_ns, run_id", window, func(s *sqlite.Stmt) error {
 		notebook, at := s.ColumnText(0), timeOf(s, 2)
 		starts[notebook] = append(starts[notebook], at)
-		state := map[runs.Status]string{runs.Pass: "ok", runs.Fail: "failed", runs.Blocked: "failed"}[runs.Status(s.ColumnText(3))]
+		state := map[runs.Status]string{runs.Pass: "ok", runs.Fail: "failed",
+			runs.Blocked: "failed"}[runs.Status(s.ColumnText(3))]
 		if state != "" {
-			add(notebook, "", Seen{Run: runs.RunID(s.ColumnText(1)), At: at, State: state, Value: s.ColumnFloat(4), Unit: "s",
+			add(notebook, "", Seen{Run: runs.RunID(s.ColumnText(1)), At: at, State: state, Value: s.ColumnFloat(4),
+				Unit:    "s",
 				Message: s.ColumnText(5)})
 		}
 		return nil
@@ -67,7 +71,8 @@ func (x *Index) Health(from, to time.Time) ([]*Watched, error) {
 		return nil, err
 	}
 	err = exec(x.conn, "SELECT coalesce(notebook,''), run_id, started_ns, name, state, value, unit, message FROM "+
-		"(SELECT n, run_id, notebook, started_ns "+observations+") JOIN health USING(n) ORDER BY started_ns, run_id, position",
+		"(SELECT n, run_id, notebook, started_ns "+observations+") JOIN health USING(n) "+
+		"ORDER BY started_ns, run_id, position",
 		window, func(s *sqlite.Stmt) error {
 			value := math.NaN()
 			if !s.ColumnIsNull(5) {
@@ -179,7 +184,8 @@ func (w *Watched) Level(from, to time.Time, o *notebooks.Objectives, measures bo
 			met, judged = *l.Uptime >= o.Uptime, true
 		}
 	}
-	if limit := float64(o.P95.Microseconds()) / 1000; limit > 0 && (w.Check != "" && l.P95 != nil || w.Check == "" && !measures) {
+	if limit := float64(o.P95.Microseconds()) / 1000; limit > 0 && (w.Check != "" && l.P95 != nil || w.Check == "" &&
+		!measures) {
 		l.P95Objective = &limit
 		if l.P95 != nil {
 			met, judged = met && *l.P95 <= limit, true
@@ -193,7 +199,10 @@ func (w *Watched) Level(from, to time.Time, o *notebooks.Objectives, measures bo
 
 // Measures reports whether a check has measured milliseconds.
 func (w *Watched) Measures() bool {
-	return w.Check != "" && slices.ContainsFunc(w.Seen, func(s Seen) bool { return s.Unit == "ms" && !math.IsNaN(s.Value) })
+	return w.Check != "" && slices.ContainsFunc(w.Seen, func(s Seen) bool {
+		return s.Unit == "ms" &&
+			!math.IsNaN(s.Value)
+	})
 }
 
 // Newest returns the newest run of each notebook since a time.
