@@ -105,7 +105,7 @@ func jsonDocuments() map[string]struct {
 		"doctor": {reflect.TypeFor[checkup](), "What markmill doctor prints"},
 		"agents": {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
 		"summary": {reflect.TypeFor[summary.Summary](),
-			"What markmill summary prints: what is proven of each coding agent, whether it is active, "+
+			"What markmill summary prints: what is proven of each coding agent, whether it is active, " +
 				"and what is to be done"},
 		"jobs":   {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
 		"job":    {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
