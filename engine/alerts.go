@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"markmill/notebooks"
 	"markmill/notebooks/expr"
@@ -132,4 +133,20 @@ func ScopeOf(run *runs.Run) expr.Scope {
 		s.Steps[string(run.Steps[i].Planned.ID)] = run.Steps[i].Status() == runs.StepPassed
 	}
 	return s
+}
+
+// remembered marks the run in its store as one whose alerts are to be sent, and that is kept for objectives.
+func (r *run) remembered(store runs.Store) (err error) {
+	if r.plan.alerts() {
+		err = store.AwaitAlerts(r.id)
+	}
+	front, age := r.plan.notebook.Front, time.Duration(0)
+	if front.Objectives != nil {
+		age = front.Objectives.Window
+	}
+	checks := slices.ContainsFunc(r.plan.steps, func(s PlannedStep) bool { return s.Has(notebooks.TagHealth) })
+	if err == nil && r.plan.request.Observed && (age > 0 || checks) {
+		err = store.KeepHistory(r.id, max(age, notebooks.DefaultWindow))
+	}
+	return err
 }

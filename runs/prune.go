@@ -25,7 +25,7 @@ func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]Run
 	if n == 3 && wasKeep == keep && wasAge == age && since >= 0 && since < age/manyRuns {
 		return nil, s.EmptyTrash()
 	}
-	p, err := s.prune(keep, age, now)
+	p, err := s.prune(keep, age, now, false)
 	if err == nil && len(p.ids)-len(p.gone) > manyRuns {
 		err = WriteFile(stamp, fmt.Appendf(nil, "%d %d %d\n", keep, age, now.Unix()))
 	}
@@ -33,14 +33,25 @@ func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]Run
 }
 
 // Prune removes the runs that started more than age before now and are not among the newest keep, and returns their
-// ids. A run that is alive stays. An inner run is not counted, and is removed after the run around it. The record of a
+// ids. A run that is alive stays, and so does one whose alerts are not in the outbox yet (AwaitAlerts), or that is kept
+// for the objectives of its notebook (KeepHistory). An inner run is not counted, and is removed after the run
+// around it. The record of a
 // sweep is removed when none of its runs is left. It opens the journals of the newest runs, to count them, and of those
 // that may go.
 func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error) {
 	if err := s.Survey(); err != nil {
 		return nil, err
 	}
-	p, err := s.prune(keep, age, now)
+	p, err := s.prune(keep, age, now, false)
+	return p.gone, err
+}
+
+// PruneAll is Prune without regard to KeepHistory.
+func (s Store) PruneAll(keep int, age time.Duration, now time.Time) ([]RunID, error) {
+	if err := s.Survey(); err != nil {
+		return nil, err
+	}
+	p, err := s.prune(keep, age, now, true)
 	return p.gone, err
 }
 
@@ -69,8 +80,8 @@ func (s Store) Prunable(keep int, age time.Duration, now time.Time) (told Prunab
 	return Prunable{Runs: p.gone, Sweeps: sweeps, Next: p.next}, err
 }
 
-func (s Store) prune(keep int, age time.Duration, now time.Time) (*pruning, error) {
-	p := &pruning{store: s, entries: map[RunID]*Entry{}}
+func (s Store) prune(keep int, age time.Duration, now time.Time, all bool) (*pruning, error) {
+	p := &pruning{store: s, all: all, entries: map[RunID]*Entry{}}
 	err := s.EmptyTrash()
 	if err == nil {
 		p.ids, err = s.IDs()
@@ -86,9 +97,17 @@ func (s Store) prune(keep int, age time.Duration, now time.Time) (*pruning, erro
 
 // walk visits the runs, the newest first, and removes those that are due.
 func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
+	var histories map[string]time.Duration
+	if !p.all {
+		var err error
+		if histories, err = p.store.histories(); err != nil {
+			return err
+		}
+	}
 	old := func(at time.Time) bool { return !at.IsZero() && now.Sub(at) > age }
+	older := func(id RunID, at time.Time) bool { return old(at) && now.Sub(at) > histories[id.notebook()] }
 	ids := p.ids
-	if len(ids) <= keep || !p.dry && !slices.ContainsFunc(ids, func(id RunID) bool { return old(p.start(id)) }) {
+	if len(ids) <= keep || !p.dry && !slices.ContainsFunc(ids, func(id RunID) bool { return older(id, p.start(id)) }) {
 		return nil // called after every run, so the names alone decide
 	}
 	slices.SortFunc(ids, func(a, b RunID) int { return p.start(b).Compare(p.start(a)) })
@@ -113,8 +132,11 @@ func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 			counted++
 			switch {
 			case counted <= keep || entry.Status == Running || entry.StartedAt.IsZero() || p.store.awaits(entry.ID):
-			case !old(entry.StartedAt):
-				p.next = entry.StartedAt.Add(age) // the newest come first
+			case !older(entry.ID, entry.StartedAt):
+				if next := entry.StartedAt.Add(max(age, histories[entry.ID.notebook()])); p.next.IsZero() ||
+					next.Before(p.next) {
+					p.next = next
+				}
 			default:
 				if err := p.removeWithInner(entry); err != nil {
 					return err
@@ -129,6 +151,7 @@ func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 type pruning struct {
 	store   Store
 	dry     bool // nothing is removed: Prunable
+	all     bool // whatever history is to be kept
 	ids     []RunID
 	entries map[RunID]*Entry // those that were read; nil is a run that is gone
 	gone    []RunID

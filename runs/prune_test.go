@@ -59,7 +59,7 @@ func TestPruneReadsFew(t *testing.T) {
 	}
 	end := lockElsewhere(t, store.Path(ids[0]))
 	now := aTime.Add(runs * time.Hour)
-	if p, err := store.prune(keep, runs*time.Hour-time.Minute, now); err != nil || len(p.gone) > 0 ||
+	if p, err := store.prune(keep, runs*time.Hour-time.Minute, now, false); err != nil || len(p.gone) > 0 ||
 		len(p.entries) != keep+1 {
 		t.Errorf("%d journals were read, %v; gone are %v", len(p.entries), err, p.gone)
 	}

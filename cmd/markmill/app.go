@@ -219,7 +219,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"mcp": a.mcpCommand, "summary": a.summaryCommand, "lanes": a.lanesCommand,
 		"schedule": a.scheduleCommand, "scheduler": a.schedulerCommand,
 		"submit": a.submitCommand, "worker": a.workerCommand, "jobs": a.jobsCommand,
-		"alerts": a.alertsCommand,
+		"alerts": a.alertsCommand, "slo": a.sloCommand, "digest": a.digestCommand,
 	}
 	if add := all[only]; add != nil && only != "man" {
 		cmd.AddCommand(add())

@@ -22,7 +22,7 @@ var commandGroups = []group{
 	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test", "watch"}},
 	{"Coding agents", []string{"agents", "lanes", "summary", "mcp"}},
 	{"The queue and schedules", []string{"submit", "worker", "jobs", "schedule", "scheduler"}},
-	{"Health", []string{"alerts"}},
+	{"Health", []string{"alerts", "slo", "digest"}},
 	{"Look at what ran", []string{"show", "runs", "scraps"}},
 	{"Review and compare", []string{"status", "gate", "review", "diff", "bisect", "merge"}},
 	{"Approvals", []string{"approve", "deny"}},

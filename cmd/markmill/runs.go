@@ -397,7 +397,11 @@ markmill runs maintenance shows what would be removed, and has the system prune 
 			if c.Flags().Changed("days") {
 				age = time.Duration(days) * 24 * time.Hour
 			}
-			removed, err := store.Prune(least, age, a.now())
+			prune := store.Prune
+			if c.Flags().Changed("days") {
+				prune = store.PruneAll
+			}
+			removed, err := prune(least, age, a.now())
 			a.reindex(store, removed...)
 			trees, perr := pool.New(filepath.Join(a.cache(), "pool")).Remove(a.now().Add(-age))
 			err = errors.Join(err, perr)

@@ -29,6 +29,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
+	"markmill/render/digest"
 	"markmill/render/review"
 	"markmill/runs"
 )
@@ -104,13 +105,15 @@ func jsonDocuments() map[string]struct {
 		"doctor": {reflect.TypeFor[checkup](), "What markmill doctor prints"},
 		"agents": {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
 		"summary": {reflect.TypeFor[summary.Summary](),
-			"What markmill summary prints: what is proven of each coding agent, whether it is active, and what is " +
-				"to be done"},
+			"What markmill summary prints: what is proven of each coding agent, whether it is active, " +
+				"and what is to be done"},
 		"jobs":   {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
 		"job":    {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
+		"slo":    {reflect.TypeFor[digest.Levels](), "What markmill slo prints"},
+		"digest": {reflect.TypeFor[digest.Digest](), "What markmill digest prints"},
 		"alerts": {reflect.TypeFor[queue.Outbox](), "What markmill alerts list prints"},
-		"alert-delivery": {reflect.TypeFor[queue.Delivery](), "What markmill alerts show prints: an alert, and what " +
-			"became of it"},
+		"alert-delivery": {reflect.TypeFor[queue.Delivery](),
+			"What markmill alerts show prints: an alert, and what became of it"},
 		"alert": {reflect.TypeFor[notify.Document](),
 			"What the webhooks and programs of markmill.yaml get of an alert"},
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
@@ -266,11 +269,13 @@ func comments(t *testing.T) map[string]string {
 	for folder, pkg := range map[string]string{".": "markmill/cmd/markmill", "../../runs": "markmill/runs",
 		"../../runs/index": "markmill/runs/index", "../../render": "markmill/render",
 		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff",
-		"../../render/diffview": "markmill/render/diffview",
-		"../../render/review":   "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
+		"../../render/diffview": "markmill/render/diffview", "../../render/digest": "markmill/render/digest",
+		"../../engine/queue": "markmill/engine/queue", "../../engine/queue/notify": "markmill/engine/queue/notify",
+		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
 		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
-		"../../render/fresh": "markmill/render/fresh", "../api/summary": "markmill/cmd/api/summary",
-		"mcp": "markmill/cmd/markmill/mcp"} {
+		"../../render/fresh": "markmill/render/fresh",
+		"../api/summary":     "markmill/cmd/api/summary",
+		"mcp":                "markmill/cmd/markmill/mcp"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

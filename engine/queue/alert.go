@@ -183,6 +183,12 @@ func (s *Series) turn(a Alert, rules *notebooks.Alerts) {
 		return
 	case a.Event == "":
 		a.Event = notebooks.AlertRecover
+		asked := map[string][]string{AboutRun: {notebooks.AlertFail}, AboutCheck: {notebooks.AlertWarn, notebooks.AlertCritical}}
+		if words := asked[a.About]; words != nil && !slices.ContainsFunc(words, func(word string) bool {
+			return slices.Contains(rules.On, word)
+		}) {
+			return
+		}
 	}
 	if a.Event != eventHolds && !slices.Contains(rules.On, a.Event) {
 		return

@@ -65,6 +65,8 @@ func TestTransitions(t *testing.T) {
 		"back by way of warn, which is not told": {&notebooks.Alerts{On: []string{"critical", "recover"}}, []step{
 			{runs.Pass, []string{"a=critical"}, "critical a >critical"}, {runs.Pass, []string{"a=warn"}, ""},
 			{runs.Pass, []string{"a=ok"}, "recover a warn>ok"}}},
+		"no word of runs": {&notebooks.Alerts{On: []string{"critical", "recover"}}, []step{{runs.Fail, nil, ""},
+			{runs.Pass, nil, ""}}},
 		"a check that did not run stays as it was": {words, []step{{runs.Pass, []string{"a=critical"}, "critical a >critical"},
 			{runs.Pass, nil, ""}, {runs.Pass, []string{"a=critical"}, ""}, {runs.Pass, []string{"a=ok"}, "recover a critical>ok"}}},
 		"a value that is missing in a failed run": {all, []step{{runs.Pass, []string{"loss=0.9"}, "holds scraps.loss > 0.5 >holds"},

@@ -28,8 +28,14 @@ func (p *program) deliverAlerts(ctx context.Context) (int, error) {
 			return 0, err
 		}
 		release, err := runs.Lock(p.dir("courier"))
+		for begin := time.Now(); errors.Is(err, runs.ErrLive); release, err = runs.Lock(p.dir("courier")) {
+			if time.Since(begin) > 5*lookAgain || ctx.Err() != nil { // it has looked at the runs meanwhile
+				return exitPass, nil
+			}
+			time.Sleep(lookAgain / 10) // it may be about to end
+		}
 		if err != nil {
-			return exitPass, nil //nolint:nilerr // another one does it
+			return 0, err
 		}
 		defer release()
 	}

@@ -39,7 +39,10 @@ type outbox interface {
 }
 
 // claimTime is how long a claim holds: longer than one attempt takes.
-const claimTime = notify.Limit + 30*time.Second
+const claimTime = notify.Limit + 10*time.Second
+
+// lookAgain is how often a courier that waits looks for runs that have ended.
+const lookAgain = 2 * time.Second
 
 // newCourier makes the courier of this process. The targets are those of the call: the settings as they were before a
 // run that may have changed them; else those of the repository.
@@ -172,7 +175,7 @@ func (c *courier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Recei
 	next time.Time, err error) {
 	now := c.now()
 	if d.Claim != nil && d.Claim.By != c.name && d.Claim.Until.After(now) {
-		return d.Claim.Until, nil
+		return soonest(d.Claim.Until, now.Add(time.Second)), nil // it may be done before
 	}
 	if r.Next.After(now) {
 		return r.Next, nil
@@ -226,7 +229,7 @@ func (c *courier) deliver(ctx context.Context, patience time.Duration) (waits bo
 		select {
 		case <-ctx.Done():
 			return true, failed, nil
-		case <-time.After(max(next.Sub(c.now()), 100*time.Millisecond)):
+		case <-time.After(min(max(next.Sub(c.now()), 100*time.Millisecond), lookAgain)):
 		}
 	}
 }

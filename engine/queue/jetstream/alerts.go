@@ -123,14 +123,30 @@ func (q *Queue) postAll(ctx context.Context, s *queue.Series) error {
 
 // Alerts calls each with every alert of the outbox.
 func (q *Queue) Alerts(ctx context.Context, each func(*queue.Delivery) error) error {
-	return q.values(ctx, alertsStream, outSubject+"*", func(msg jetstream.Msg, at uint64) error {
-		d := &queue.Delivery{Revision: at}
-		if err := codec.Unmarshal(msg.Data(), d); err != nil {
-			return fmt.Errorf("%s: %w", msg.Subject(), err)
-		}
-		return each(d)
+	var all []*queue.Delivery
+	err := q.retry(ctx, func() error { // the process that has the server may end meanwhile
+		all = nil
+		ctx, stop := context.WithTimeout(ctx, readTime)
+		defer stop()
+		return q.values(ctx, alertsStream, outSubject+"*", func(msg jetstream.Msg, at uint64) error {
+			d := &queue.Delivery{Revision: at}
+			if err := codec.Unmarshal(msg.Data(), d); err != nil {
+				return fmt.Errorf("%s: %w", msg.Subject(), err)
+			}
+			all = append(all, d)
+			return nil
+		})
 	})
+	for _, d := range all {
+		if err == nil {
+			err = each(d)
+		}
+	}
+	return err
 }
+
+// readTime is for one reading of the outbox.
+const readTime = 5 * time.Second
 
 // PutAlert replaces an alert of the outbox and sets its revision. ErrFenced says that another process has changed it.
 func (q *Queue) PutAlert(ctx context.Context, d *queue.Delivery) error {
@@ -155,4 +171,35 @@ func (q *Queue) ForgetAlert(ctx context.Context, d *queue.Delivery) error {
 		}
 	}
 	return q.alerts.Purge(ctx, jetstream.WithPurgeSubject(outSubject+a.ID))
+}
+
+// values calls each with the last message of every subject that matches, and its sequence, in the order of these.
+func (q *Queue) values(ctx context.Context, stream, subjects string, each func(jetstream.Msg, uint64) error) error {
+	consumer, err := q.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	if err != nil {
+		return err
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil || info.NumPending == 0 {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		meta, err := msg.Metadata()
+		if err == nil {
+			err = each(msg, meta.Sequence.Stream)
+		}
+		if err != nil || meta.NumPending == 0 {
+			return err
+		}
+	}
 }

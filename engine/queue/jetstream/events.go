@@ -180,35 +180,3 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 		}
 	}
 }
-
-// values calls each with the last message of every subject that matches, and its sequence, in the order of these. Of
-// entries it reads the headers alone.
-func (q *Queue) values(ctx context.Context, stream, subjects string, each func(jetstream.Msg, uint64) error) error {
-	consumer, err := q.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: stream == eventsStream})
-	if err != nil {
-		return err
-	}
-	info, err := consumer.Info(ctx)
-	if err != nil || info.NumPending == 0 {
-		return err
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		msg, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return err
-		}
-		meta, err := msg.Metadata()
-		if err == nil {
-			err = each(msg, meta.Sequence.Stream)
-		}
-		if err != nil || meta.NumPending == 0 {
-			return err
-		}
-	}
-}
