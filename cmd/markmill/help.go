@@ -22,7 +22,7 @@ var commandGroups = []group{
 	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test", "watch"}},
 	{"Coding agents", []string{"agents", "lanes", "summary", "mcp"}},
 	{"The queue", []string{"submit", "worker", "jobs"}},
-	{"Look at what ran", []string{"show", "runs", "scraps"}},
+	{"Look at what ran", []string{"show", "runs", "scraps", "serve"}},
 	{"Review and compare", []string{"status", "gate", "review", "diff", "bisect", "merge"}},
 	{"Approvals", []string{"approve", "deny"}},
 	{"Forms and Git", []string{"convert", "strip", "git"}},
