@@ -51,7 +51,8 @@ func checkAgents(file string, agents map[string]AgentConfig) error {
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		c := agents[name]
 		bad := func(msg, hint string) error {
-			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("agents: %s: %s", name, msg),
+			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("agents: %s: %s", name,
+				msg),
 				Hint: hint}
 		}
 		_, known := agent.Find(name)
@@ -88,7 +89,8 @@ func agentNames() []string {
 
 // kernel is the agent as a kernel, with the credentials that the environment has.
 func (c AgentConfig) kernel(b agent.Backend, program string, getenv func(string) (string, bool)) *kernel.Agent {
-	k := &kernel.Agent{Offline: c.Network == "off", Backend: b, Program: program, Version: c.Version, Model: c.Model, Endpoint: c.Endpoint,
+	k := &kernel.Agent{Offline: c.Network == "off", Backend: b, Program: program, Version: c.Version, Model: c.Model,
+		Endpoint:   c.Endpoint,
 		StartLimit: cmp.Or(c.Start, agentStart), IdleLimit: cmp.Or(c.Idle, agentIdle)}
 	for _, name := range c.Credentials {
 		if v, ok := getenv(name); ok && v != "" {

@@ -42,8 +42,8 @@ func (noAgent) ValidateParam(notebooks.Bound) error { return nil }
 // chooseAgent decides which backend does a step, and keeps the decision for the journal.
 func (p *Plan) chooseAgent(e *Engine, s *notebooks.Step) kernel.Kernel {
 	d := &runs.EligibilityData{MutationMode: p.agentMode(), RiskClass: cmp.Or(p.notebook.Front.Risk, "low"),
-		Approval: p.needsApproval(), Gates: runs.AgentGates{Required: []string{"admitted", "policy", "program", "credentials",
-			"sandbox", "mutation-mode"}, Passed: []string{}, Missing: []string{}}}
+		Approval: p.needsApproval(), Gates: runs.AgentGates{Required: []string{"admitted", "policy", "program",
+			"credentials", "sandbox", "mutation-mode"}, Passed: []string{}, Missing: []string{}}}
 	if p.agents == nil {
 		p.agents = map[notebooks.StepID]*runs.EligibilityData{}
 	}
@@ -102,29 +102,31 @@ func (p *Plan) admitted(e *Engine, name string, d *runs.EligibilityData) (*kerne
 	}
 	for _, policy := range p.policies {
 		if policy.Agents != nil && !slices.Contains(policy.Agents, name) {
-			return deny("policy", runs.CodeProviderNotAdmitted, fmt.Sprintf("the policy of %s admits no agent %s here: it names %s",
-				policy.place(), name, cmp.Or(strings.Join(policy.Agents, ", "), "none")), "request another, or change policy: agents:")
+			return deny("policy", runs.CodeProviderNotAdmitted, fmt.Sprintf("the policy of %s admits no agent %s "+
+				"here: it names %s", policy.place(), name, cmp.Or(strings.Join(policy.Agents, ", "), "none")),
+				"request another, or change policy: agents:")
 		}
 	}
 	program := sandbox.Home(e.Getenv, c.Path)
 	digest, _, err := e.DigestOfAgent(program)
 	if err != nil {
-		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s cannot be read: %v",
-			name, err), "install it again, and admit it: markmill agents admit "+name)
+		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s cannot be "+
+			"read: %v", name, err), "install it again, and admit it: markmill agents admit "+name)
 	}
 	if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
-		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s, %s, is not executable",
-			name, program), "install it again, and admit it: markmill agents admit "+name)
+		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s, %s, is not "+
+			"executable", name, program), "install it again, and admit it: markmill agents admit "+name)
 	}
 	if digest != runs.Digest("sha256:"+c.SHA256) {
-		return deny("program", runs.CodeProviderChanged, fmt.Sprintf("the program of the agent %s, %s, is not the one that "+
-			"was admitted: its digest is %s", name, program, digest), "look at what changed, and admit it: markmill agents admit "+
-			name)
+		return deny("program", runs.CodeProviderChanged, fmt.Sprintf("the program of the agent %s, %s, is not the "+
+			"one that was admitted: its digest is %s", name, program, digest), "look at what changed, and admit it: "+
+			"markmill agents admit "+name)
 	}
 	k := c.kernel(b, program, e.Getenv)
 	if len(c.Credentials) > 0 && len(k.Keys) == 0 {
-		return deny("credentials", runs.CodeProviderAuth, fmt.Sprintf("the agent %s has no credentials: none of %s is set",
-			name, strings.Join(c.Credentials, ", ")), "set "+c.Credentials[0])
+		return deny("credentials", runs.CodeProviderAuth,
+			fmt.Sprintf("the agent %s has no credentials: none of %s is set", name, strings.Join(c.Credentials, ", ")),
+			"set "+c.Credentials[0])
 	}
 	d.Backend = &runs.AdmittedAgent{Name: name, Program: program, Digest: digest, Version: c.Version, Model: c.Model,
 		Endpoint: c.Endpoint, Credentials: c.Credentials}
@@ -195,8 +197,8 @@ func (p *Plan) decideAgents() {
 		if d.SelectedBackend != "" {
 			switch beyond := p.beyondMode(); {
 			case beyond != "":
-				block("mutation-mode", runs.CodeProviderNotAdmitted, fmt.Sprintf("the run %s, and the mutation mode of its "+
-					"agents is %s", beyond, d.MutationMode), "leave the option out, or set policy: agent-mode:")
+				block("mutation-mode", runs.CodeProviderNotAdmitted, fmt.Sprintf("the run %s, and the mutation mode "+
+					"of its agents is %s", beyond, d.MutationMode), "leave the option out, or set policy: agent-mode:")
 			case p.sandbox.Writes == "" && p.notebook.Front.Sandbox != "off":
 				block("sandbox", runs.CodeProviderUnavailable, "nothing confines here what the agent writes",
 					"run it on Linux with Landlock, or say sandbox: off in the notebook")

@@ -36,8 +36,9 @@ func TestAgentGates(t *testing.T) {
 		"none is admitted": {nil, runs.CodeProviderNotAdmitted},
 		"another program": {with(func(c *AgentConfig) { c.SHA256 = strings.Repeat("0", 64) }),
 			runs.CodeProviderChanged},
-		"no program":     {with(func(c *AgentConfig) { c.Path += "-gone" }), runs.CodeProviderUnavailable},
-		"no credentials": {with(func(c *AgentConfig) { c.Credentials = []string{"NO_SUCH_KEY"} }), runs.CodeProviderAuth},
+		"no program": {with(func(c *AgentConfig) { c.Path += "-gone" }), runs.CodeProviderUnavailable},
+		"no credentials": {with(func(c *AgentConfig) { c.Credentials = []string{"NO_SUCH_KEY"} }),
+			runs.CodeProviderAuth},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -59,11 +60,12 @@ func TestAgentGates(t *testing.T) {
 func TestAgentSettings(t *testing.T) {
 	const sum = "0000000000000000000000000000000000000000000000000000000000000000"
 	for settings, want := range map[string]string{
-		"mine: {path: /x, command: [x], sha256: " + sum + "}":                "",
-		"codex: {path: ~/x, sha256: " + sum + "}":                            "",
-		"a b: {path: /x, command: [x], sha256: " + sum + "}":                 "is no name of a backend",
-		"codex: {path: /x, command: [x], sha256: " + sum + "}":               "is built in, and takes no command",
-		"mine: {path: /x, sha256: " + sum + "}":                              "is no backend that is built in, and has no command",
+		"mine: {path: /x, command: [x], sha256: " + sum + "}":  "",
+		"codex: {path: ~/x, sha256: " + sum + "}":              "",
+		"a b: {path: /x, command: [x], sha256: " + sum + "}":   "is no name of a backend",
+		"codex: {path: /x, command: [x], sha256: " + sum + "}": "is built in, and takes no command",
+		"mine: {path: /x, sha256: " + sum + "}": "is no backend that is built in, and " +
+			"has no command",
 		"mine: {path: x, command: [x], sha256: " + sum + "}":                 "is not absolute",
 		"mine: {path: /x, command: [x], sha256: short}":                      "64 hexadecimal digits",
 		"mine: {path: /x, command: [x], sha256: " + sum + ", idle: -1s}":     "are times above 0",
@@ -86,7 +88,8 @@ func TestAgentModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(text)
-	agents := map[string]AgentConfig{"mine": {Path: program, Command: []string{"agent"}, SHA256: hex.EncodeToString(sum[:])}}
+	agents := map[string]AgentConfig{"mine": {Path: program, Command: []string{"agent"},
+		SHA256: hex.EncodeToString(sum[:])}}
 	const plain, branch, inPlace, risky = "", "makes a branch", "works in place", "works in place with the risk high"
 	for _, c := range []struct {
 		committed, checkout, front string // agent-mode of the commit and of the checkout; what the notebook says
@@ -133,7 +136,8 @@ func TestAgentModes(t *testing.T) {
 				}
 				gates, want := plan.Gates(), slices.Contains(c.refused, does)
 				blocked := slices.ContainsFunc(gates, func(g runs.GateData) bool {
-					return g.Code == runs.CodeProviderNotAdmitted && strings.Contains(g.Message, strings.TrimSuffix(does, " with the risk high"))
+					return g.Code == runs.CodeProviderNotAdmitted &&
+						strings.Contains(g.Message, strings.TrimSuffix(does, " with the risk high"))
 				})
 				if blocked != want || !want && len(gates) > 0 {
 					t.Errorf("%s: it is refused: %v, want %v; %+v", does, blocked, want, gates)
@@ -158,12 +162,14 @@ func TestAgentsOfPolicy(t *testing.T) {
 		usable    []string
 		why       string
 	}{
-		"no policy":                {"", nil, []string{"mine", "other"}, ""},
-		"one is named":             {"", []string{"other"}, []string{"other"}, "the policy of markmill.yaml admits no agent mine here: it names other"},
-		"none is":                  {"", []string{}, nil, "it names none"},
-		"the commit names one":     {"policy:\n  agents: [other]\n", nil, []string{"other"}, "of commit "},
-		"they agree on none":       {"policy:\n  agents: [other]\n", []string{"mine"}, nil, "of commit "},
-		"the checkout is no wider": {"policy:\n  agents: [other]\n", []string{"mine", "other"}, []string{"other"}, "of commit "},
+		"no policy": {"", nil, []string{"mine", "other"}, ""},
+		"one is named": {"", []string{"other"}, []string{"other"}, "the policy of markmill.yaml admits " +
+			"no agent mine here: it names other"},
+		"none is":              {"", []string{}, nil, "it names none"},
+		"the commit names one": {"policy:\n  agents: [other]\n", nil, []string{"other"}, "of commit "},
+		"they agree on none":   {"policy:\n  agents: [other]\n", []string{"mine"}, nil, "of commit "},
+		"the checkout is no wider": {"policy:\n  agents: [other]\n", []string{"mine", "other"}, []string{"other"},
+			"of commit "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)

@@ -159,7 +159,8 @@ func (r *run) providerCode(s *PlannedStep) (code, words string) {
 // done nothing.
 func (s *PlannedStep) mustChange() bool {
 	_, isAgent := s.Kernel.(*kernel.Agent)
-	for _, tag := range []string{notebooks.TagNoChange, notebooks.TagTest, notebooks.TagReview, notebooks.TagAllowFailure} {
+	for _, tag := range []string{notebooks.TagNoChange, notebooks.TagTest, notebooks.TagReview,
+		notebooks.TagAllowFailure} {
 		isAgent = isAgent && !s.Has(tag)
 	}
 	return isAgent

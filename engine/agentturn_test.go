@@ -32,7 +32,8 @@ func TestContinuePrompt(t *testing.T) {
 	}
 	var turn []runs.AgentData
 	for i := range 30 {
-		turn = append(turn, runs.AgentData{Kind: runs.AgentTool}, runs.AgentData{Kind: runs.AgentCommand, Command: fmt.Sprint("make ", i)})
+		turn = append(turn, runs.AgentData{Kind: runs.AgentTool}, runs.AgentData{Kind: runs.AgentCommand,
+			Command: fmt.Sprint("make ", i)})
 	}
 	text := continuePrompt(turn)
 	if !strings.HasPrefix(text, "Your turn was interrupted.") || !strings.HasSuffix(text, "\n$ make 29") ||

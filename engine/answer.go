@@ -103,7 +103,8 @@ func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 	file := runs.At(dir).File(run.Requested.File)
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: file, Msg: "cannot be read: " + err.Error(), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: file, Msg: "cannot be read: " + err.Error(),
+			Err: err}
 	}
 	var request runs.ApprovalRequest
 	err = codec.Unmarshal(text, &request)
@@ -111,7 +112,8 @@ func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 		err = request.Check(run, runs.DigestOf(text))
 	}
 	if err != nil {
-		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: file, Msg: "is not what the run asked: " + err.Error(),
+		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: file, Msg: "is not what the run asked: " +
+			err.Error(),
 			Hint: "see markmill runs verify", Err: err}
 	}
 	return &request, nil
@@ -125,8 +127,8 @@ func (c Conditions) expiry(asked time.Duration) (time.Duration, error) {
 	case asked == 0:
 		return smaller(DefaultExpiry, c.expires), nil
 	case c.expires > 0 && asked > c.expires:
-		return 0, refused(fmt.Sprintf("--expires %s: the policy lets an approval hold for %s at most", asked, c.expires),
-			"leave the option out")
+		return 0, refused(fmt.Sprintf("--expires %s: the policy lets an approval hold for %s at most", asked,
+			c.expires), "leave the option out")
 	}
 	return asked, nil
 }

@@ -133,10 +133,11 @@ func (c Conditions) decide(answers []runs.Answer, contract runs.Digest, terms *r
 		case err != nil:
 			d.code, d.words = runs.CodeApprovalRequired, fmt.Sprintf("the approval %s does not count: %v", a.ID, err)
 		case a.Used:
-			d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it",
-				a.ID)
+			d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which "+
+				"has used it", a.ID)
 		case !c.until(a).After(at):
-			d.code, d.words = runs.CodeApprovalExpired, fmt.Sprintf("the approval %s expired %s", a.ID, runs.Shown(c.until(a)))
+			d.code, d.words = runs.CodeApprovalExpired, fmt.Sprintf("the approval %s expired %s", a.ID,
+				runs.Shown(c.until(a)))
 		default:
 			d.usable = append(d.usable, granted{a, by})
 		}
@@ -175,8 +176,8 @@ func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester
 		if err != nil {
 			return d, err
 		}
-		d.code, d.words = runs.CodeApprovalMismatch, fmt.Sprintf("the approval %s is of another contract: %s changed", a.ID,
-			strings.Join(fields, ", "))
+		d.code, d.words = runs.CodeApprovalMismatch, fmt.Sprintf("the approval %s is of another contract: %s changed",
+			a.ID, strings.Join(fields, ", "))
 	}
 	return d, nil
 }
@@ -222,8 +223,8 @@ func (r *run) approval() error {
 	}
 	answers, err := store.Answers()
 	if err != nil {
-		return r.refuse(decision{code: runs.CodeApprovalRequired, words: "the approvals cannot be read: " + err.Error()},
-			command)
+		return r.refuse(decision{code: runs.CodeApprovalRequired, words: "the approvals cannot be read: " +
+			err.Error()}, command)
 	}
 	d, err := conditions.decide(answers, contract, terms, requester, started)
 	if err != nil {
@@ -243,8 +244,8 @@ func (r *run) approval() error {
 		if !errors.Is(err, runs.ErrUsed) {
 			return err
 		}
-		d.code, d.words = runs.CodeApprovalConsumed, fmt.Sprintf("the approval %s was good for one run, which has used it",
-			g.ID)
+		d.code, d.words = runs.CodeApprovalConsumed,
+			fmt.Sprintf("the approval %s was good for one run, which has used it", g.ID)
 	}
 	return r.refuse(d, command)
 }
@@ -266,8 +267,9 @@ func (r *run) refuse(d decision, command string) error {
 	if err != nil {
 		return err
 	}
-	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule, Message: d.words,
-		ID: d.denied.ID, Actor: d.denied.Actor, Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
+	return r.rec.emit(runs.ApprovalDenied, "", runs.ApprovalDeniedData{Code: d.code, Rule: approvalRule,
+		Message: d.words,
+		ID:      d.denied.ID, Actor: d.denied.Actor, Time: d.denied.Time, File: sealed.File, Digest: sealed.Digest})
 }
 
 // grant records the approval that this run uses, with everything that is needed to check it later.

@@ -366,7 +366,7 @@ func (r *run) sameAgain(s *PlannedStep, was *runs.StepRecord) {
 		same = now.Scraps[i].Name == was.Scraps[i].Name && codec.Same(now.Scraps[i].Value, was.Scraps[i].Value)
 	}
 	if !same {
-		r.verdict.fail(s.ID, runs.CodeStateNotRebuilt, fmt.Sprintf("it %v (%s), and steps after it are carried from there: "+
-			"run the notebook without --reuse", errOther, r.reuse.from.Run.ID))
+		r.verdict.fail(s.ID, runs.CodeStateNotRebuilt, fmt.Sprintf("it %v (%s), and steps after it are carried from "+
+			"there: run the notebook without --reuse", errOther, r.reuse.from.Run.ID))
 	}
 }

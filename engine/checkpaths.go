@@ -174,7 +174,8 @@ func (b *broken) add(rule, path string) {
 	at := slices.IndexFunc(b.blockers, func(o runs.Blocker) bool { return o.Rule == rule && o.Step == step })
 	if at < 0 {
 		at = len(b.blockers)
-		b.blockers, b.omitted = append(b.blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: step, Rule: rule}),
+		b.blockers, b.omitted = append(b.blockers, runs.Blocker{Code: runs.CodeDisallowedFileChange, Step: step,
+			Rule: rule}),
 			append(b.omitted, 0)
 	}
 	o := &b.blockers[at]

@@ -73,7 +73,8 @@ func (r *run) checkDiff(ctx context.Context) error {
 				Paths:   firstPaths(changedNames(total.Files)),
 				Message: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit)}
 			b.Step = record.ChangedBy(total.Files[0].Path)
-			if slices.ContainsFunc(total.Files, func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
+			if slices.ContainsFunc(total.Files,
+				func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
 				b.Step = "" // more than one step made it too large
 			}
 			block(b)
@@ -118,7 +119,8 @@ func (r *run) checkTests() error {
 		r.testsRequired(&data)
 	}
 	for _, b := range r.verdict.blockers {
-		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected || b.Code == runs.CodeJudgeChanged {
+		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected ||
+			b.Code == runs.CodeJudgeChanged {
 			data.Blockers = append(data.Blockers, b)
 		}
 	}
@@ -128,7 +130,8 @@ func (r *run) checkTests() error {
 // testsRequired adds the blockers of a run that requires tests: no test passed, or the command line left some out.
 func (r *run) testsRequired(data *runs.VerificationData) {
 	block := func(step notebooks.StepID, words string) {
-		r.verdict.block(runs.Blocker{Code: runs.CodeVerificationFailed, Step: step, Rule: "require: tests", Message: words})
+		r.verdict.block(runs.Blocker{Code: runs.CodeVerificationFailed, Step: step, Rule: "require: tests",
+			Message: words})
 	}
 	for _, s := range r.plan.steps {
 		if s.Has(notebooks.TagTest) && s.LeftOut != "" {
@@ -173,7 +176,8 @@ func (r *run) checkSource(ctx context.Context) error {
 		return nil
 	}
 	r.verdict.mutated = true
-	r.verdict.block(runs.Blocker{Code: runs.CodeDirtyEndingTree, Rule: runs.RuleSourceAsItWas, Paths: firstPaths(touched),
+	r.verdict.block(runs.Blocker{Code: runs.CodeDirtyEndingTree, Rule: runs.RuleSourceAsItWas,
+		Paths:   firstPaths(touched),
 		Message: "the source checkout changed while the run went on: " + firstOf(touched)})
 	return nil
 }

@@ -183,7 +183,8 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 var configKeys = map[string][]string{
 	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
 		"normalize"},
-	"agents.*":  {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "network", "start", "idle"},
+	"agents.*": {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "network",
+		"start", "idle"},
 	"kernels.*": {"program", "command", "languages", "server", "kernel", "token"},
 	"retention": {"runs", "days"},
 	"gate":      {"require", "paths", "ignore", "removed"},

@@ -7,8 +7,8 @@ import (
 
 func TestParseConfig(t *testing.T) {
 	cfg, err := ParseConfig("markmill.yaml",
-		[]byte("kernels:\n  lua: {command: [lua, \"{file}\"], languages: [lua]}\n  python: {program: python3.12}\noutput: "+
-			"\"{{name}}.out.md\"\nretention: {runs: 3}\n"))
+		[]byte("kernels:\n  lua: {command: [lua, \"{file}\"], languages: [lua]}\n"+
+			"  python: {program: python3.12}\noutput: \"{{name}}.out.md\"\nretention: {runs: 3}\n"))
 	if err != nil || cfg.Kernels["lua"].Command[0] != "lua" || cfg.Kernels["python"].Program != "python3.12" ||
 		cfg.Retention.Runs != 3 {
 		t.Fatalf("%+v, %v", cfg, err)

@@ -185,7 +185,8 @@ func (w *workspace) checkReadable(path string) error {
 	}
 	if sandbox.Within(real, w.plan.sandbox.Hidden) {
 		return &notebooks.Error{Kind: notebooks.KindOption, File: path,
-			Msg: "the sandbox hides this file from steps, so that none can glue it", Hint: "see sandbox: hide in " + ConfigFile}
+			Msg: "the sandbox hides this file from steps, so that none can glue it", Hint: "see sandbox: hide in " +
+				ConfigFile}
 	}
 	return nil
 }
@@ -206,7 +207,8 @@ func (w *workspace) confineEnv(env map[string]string, work *workdir) {
 	if w.plan.sandbox.Home != "own" {
 		return
 	}
-	for _, name := range []string{"GOPATH", "GOCACHE", "GOMODCACHE", "PIP_CACHE_DIR", "NPM_CONFIG_CACHE", "CARGO_HOME"} {
+	for _, name := range []string{"GOPATH", "GOCACHE", "GOMODCACHE", "PIP_CACHE_DIR", "NPM_CONFIG_CACHE",
+		"CARGO_HOME"} {
 		delete(env, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(toolchains)) {

@@ -35,7 +35,8 @@ func (p *Plan) selectSteps() error {
 		for _, need := range s.Needs {
 			if why := skipped[need]; s.Skip == "" && why != "" {
 				errs.add(&notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: s.Line, Step: s.ID,
-					Msg: fmt.Sprintf("needs %q, which does not run: %s", need, why), Hint: fmt.Sprintf("let %s run too", need)})
+					Msg: fmt.Sprintf("needs %q, which does not run: %s", need, why), Hint: fmt.Sprintf("let %s run too",
+						need)})
 			}
 		}
 	}
@@ -173,20 +174,22 @@ func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 	if v, ok := e.Getenv("MARKMILL_DEPTH"); ok && v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 {
-			return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("MARKMILL_DEPTH is %q, not a number of runs",
-				v), Hint: "unset it"}
+			return &notebooks.Error{Kind: notebooks.KindOption,
+				Msg: fmt.Sprintf("MARKMILL_DEPTH is %q, not a number of runs", v), Hint: "unset it"}
 		}
 		p.depth = n
 	}
 	if p.depth > MaxDepth {
-		block(runs.CodeDepthExceeded, "", fmt.Sprintf("this run is %d runs deep, and %d is the limit", p.depth, MaxDepth))
+		block(runs.CodeDepthExceeded, "", fmt.Sprintf("this run is %d runs deep, and %d is the limit",
+			p.depth, MaxDepth))
 	}
 	if (slices.Contains(f.Require, "clean") || p.request.Dirty == DirtyBlock) && len(p.dirtyPaths) > 0 {
 		rule := "require: clean"
 		if !slices.Contains(f.Require, "clean") {
 			rule = "--dirty block"
 		}
-		p.gates = append(p.gates, runs.GateData{Code: runs.CodeDirtyStartingTree, Rule: rule, Paths: firstPaths(p.dirtyPaths),
+		p.gates = append(p.gates, runs.GateData{Code: runs.CodeDirtyStartingTree, Rule: rule,
+			Paths: firstPaths(p.dirtyPaths),
 			Message: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
 				firstOf(p.dirtyPaths))})
 	}

@@ -155,7 +155,8 @@ func (s *fakeSession) line(ctx context.Context, r kernel.Request, dir string, wo
 			out.Exit = 1
 		}
 	case "raise":
-		out.Exit, out.Err = 1, &kernel.ExecError{Name: rest[0], Value: strings.Join(rest[1:], " "), Traceback: "os.environ"}
+		out.Exit, out.Err = 1, &kernel.ExecError{Name: rest[0], Value: strings.Join(rest[1:], " "),
+			Traceback: "os.environ"}
 	case "command":
 		out.Exit, out.Failed = 1, &kernel.FailedCommand{Line: r.Line, Command: strings.Join(rest, " ")}
 	case "exit":

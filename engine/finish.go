@@ -72,7 +72,8 @@ func (r *run) conclude(data *runs.CompletedData) (event runs.Event, record *runs
 		default:
 			r.rec.reserve.Release()
 			failed, data.Status = true, runs.Fail
-			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure, Message: failureWords(err)})
+			data.Blockers = append(data.Blockers, runs.Blocker{Code: runs.CodeArtifactWriteFailure,
+				Message: failureWords(err)})
 		}
 	}
 }
@@ -89,7 +90,8 @@ func (r *run) last(data *runs.CompletedData) (runs.Event, error) {
 	if err != nil {
 		return event, err
 	}
-	if event, err = r.sign(data, event); err != nil || r.sinks.StageOutput == nil || r.keepsOutput || r.verdict.leaks() {
+	if event, err = r.sign(data, event); err != nil || r.sinks.StageOutput == nil || r.keepsOutput ||
+		r.verdict.leaks() {
 		return event, err
 	}
 	record, err := r.rec.fold(event)

@@ -36,13 +36,15 @@ func (e *Engine) homes() []string {
 func (p *Plan) checkFolder(homes []string) error {
 	if !p.inFolder() {
 		if p.request.InPlace {
-			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place needs a Git repository or a folder to work in"}
+			return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--in-place needs a Git repository or a folder " +
+				"to work in"}
 		}
 		return nil
 	}
 	info, err := os.Stat(p.request.Folder)
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindOption, Msg: "the folder that the run works in: " + err.Error(), Err: err}
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: "the folder that the run works in: " + err.Error(),
+			Err: err}
 	}
 	same := func(home string) bool {
 		other, err := os.Stat(home)

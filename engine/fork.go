@@ -80,7 +80,8 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 		f.Reason = reason
 	}
 	if f.Asked == "" && f.At == "" && i.Run.Status().Passed() && bytes.Equal(p.request.Source, i.Source) {
-		return nil, i.refuse("it passed, and nothing differs now", "change the notebook or a parameter, or give --at STEP")
+		return nil, i.refuse("it passed, and nothing differs now",
+			"change the notebook or a parameter, or give --at STEP")
 	}
 	return f, nil
 }

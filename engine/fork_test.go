@@ -66,7 +66,8 @@ func TestForked(t *testing.T) {
 	l.verify(fork)
 	again := l.request(source("print d"))
 	again.Given, again.Reuse = req.Given, ReuseOn
-	if plan, err = l.Plan(t.Context(), again); err != nil || !strings.Contains(plan.NotReused(), "the program of bash") {
+	if plan, err = l.Plan(t.Context(), again); err != nil ||
+		!strings.Contains(plan.NotReused(), "the program of bash") {
 		t.Errorf("a step whose program is not recorded is carried: %v, %q", err, plan.NotReused())
 	}
 }

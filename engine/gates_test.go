@@ -82,8 +82,8 @@ func TestProtected(t *testing.T) {
 			} else if strings.Contains(c.front, "other") {
 				test = step("#check", "same t.txt strict")
 			}
-			req := l.request("---\n" + c.front + "\n---\n" + step("#s .setup", "set ready\nglue g json 1") + step("#a", c.code) +
-				test)
+			req := l.request("---\n" + c.front + "\n---\n" + step("#s .setup", "set ready\nglue g json 1") + step("#a",
+				c.code) + test)
 			req.InPlace = c.inPlace
 			l.want(l.run(req), c.status, c.blockers...)
 		})
@@ -93,8 +93,8 @@ func TestProtected(t *testing.T) {
 // TestPolicy: the repository's policies narrow the notebook, and the record says who narrowed what.
 func TestPolicy(t *testing.T) {
 	l := newLab(t)
-	l.repository(map[string]string{ConfigFile: "policy: {allow: [src/**], forbid: [src/no], require: [tests], timeout: " +
-		"1m, run-timeout: 1h, limits: {files: 3}}\n"})
+	l.repository(map[string]string{ConfigFile: "policy: {allow: [src/**], forbid: [src/no], require: [tests], " +
+		"timeout: 1m, run-timeout: 1h, limits: {files: 3}}\n"})
 	result := l.run(l.request(step("#a", "write src/x y\nwrite z y") + step("#t .test", "print x")))
 	l.want(result, runs.Fail, "z|allow: src/**")
 	c := result.Run.Contract

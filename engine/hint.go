@@ -21,8 +21,8 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 		if r.plan.notebook.Form == ipynb.Form {
 			where = "metadata.markmill.front: {\"env\": {\"%[1]s\": \"${%[1]s}\"}}"
 		}
-		return fmt.Sprintf("%[1]s is set here, and steps get only the variables that the notebook names: "+where+"; or "+
-			"secrets: [%[1]s], which masks it", name)
+		return fmt.Sprintf("%[1]s is set here, and steps get only the variables that the notebook names: "+where+
+			"; or secrets: [%[1]s], which masks it", name)
 	}
 	if words := r.leftOut(s, done); words != "" {
 		return words
@@ -94,12 +94,13 @@ func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
 			if _, err := os.Lstat(filepath.Join(r.ws.tree.Dir(), filepath.FromSlash(rel))); err == nil {
 				continue
 			}
-			if slices.ContainsFunc(r.plan.dirtyPaths, func(p string) bool { return p == rel || strings.HasPrefix(p, rel+"/") }) {
-				return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, or run "+
-					"with --dirty include", rel)
+			if slices.ContainsFunc(r.plan.dirtyPaths,
+				func(p string) bool { return p == rel || strings.HasPrefix(p, rel+"/") }) {
+				return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, "+
+					"or run with --dirty include", rel)
 			}
-			return fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: --copy %s takes it "+
-				"along (or copy: in the front matter)", rel, rel)
+			return fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: --copy %s "+
+				"takes it along (or copy: in the front matter)", rel, rel)
 		}
 	}
 	return ""

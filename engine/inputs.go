@@ -233,7 +233,8 @@ func digestOfInput(name string, getenv func(string) (string, bool)) (string, err
 
 // versionOf is the first line that a program prints of its version. Of one that prints none, it is the digest of its
 // file.
-func versionOf(ctx context.Context, name string, getenv func(string) (string, bool)) (version, digest string, err error) {
+func versionOf(ctx context.Context, name string, getenv func(string) (string, bool)) (version, digest string,
+	err error) {
 	found := ""
 	list, _ := getenv("PATH")
 	for _, dir := range filepath.SplitList(list) {

@@ -141,10 +141,12 @@ func (r *run) judgeBlockers() {
 	}
 	rule := "protect: " + strings.Join(r.plan.notebook.Front.Protect, ", ")
 	add := func(step notebooks.StepID, words string) {
-		r.verdict.block(runs.Blocker{Code: runs.CodeJudgeChanged, Step: step, Rule: rule, Paths: j.Changed, Message: words})
+		r.verdict.block(runs.Blocker{Code: runs.CodeJudgeChanged, Step: step, Rule: rule, Paths: j.Changed,
+			Message: words})
 	}
 	if j.Skipped != "" {
-		add("", "protected files changed ("+firstOf(j.Changed)+") and nothing was judged without the change: "+j.Skipped)
+		add("", "protected files changed ("+firstOf(j.Changed)+") and nothing was judged without the change: "+
+			j.Skipped)
 	}
 	for _, s := range j.Steps {
 		if s.Status == runs.StepPassed || s.Status == runs.StepAllowed {
@@ -154,7 +156,8 @@ func (r *run) judgeBlockers() {
 		words := fmt.Sprintf("it passes only with the run's own version of %s: with the base's it ends with %s",
 			firstOf(j.Changed), ended)
 		if !s.Judge {
-			words = fmt.Sprintf("with the base's version of %s this setup step ends with %s, so that nothing was judged",
+			words = fmt.Sprintf(
+				"with the base's version of %s this setup step ends with %s, so that nothing was judged",
 				firstOf(j.Changed), ended)
 		}
 		add(s.Step, words)

@@ -368,8 +368,8 @@ func continuePrompt(turn []runs.AgentData) string {
 			done = append(done, "\n$ "+e.Command)
 		}
 	}
-	prompt := "Your turn was interrupted. Go on from there: every file is as you left it. Do nothing again that is done; " +
-		"what the last command did before it was ended, you have to look at first."
+	prompt := "Your turn was interrupted. Go on from there: every file is as you left it. Do nothing again that is " +
+		"done; what the last command did before it was ended, you have to look at first."
 	if len(done) == 0 {
 		return prompt
 	}

@@ -149,8 +149,8 @@ func (t kernels) specified(name, lang string) (kernel.Kernel, *notebooks.Error) 
 		err.Msg = strings.Replace(err.Msg, "is not known", "is not installed", 1)
 		err.Hint = "install it, or run the notebook with another: -k NAME"
 		if other := t.kernelFor(lang); other != "" {
-			err.Hint = fmt.Sprintf("it may be a name of the machine that wrote the notebook: run it with another kernel of "+
-				"%s, -k %s, or install it", lang, other)
+			err.Hint = fmt.Sprintf("it may be a name of the machine that wrote the notebook: run it with another "+
+				"kernel of %s, -k %s, or install it", lang, other)
 		}
 	}
 	return k, err
@@ -270,14 +270,16 @@ func (p *Plan) preferIPython(t *kernels) {
 		if line == 0 {
 			continue
 		}
-		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.request.Path, Line: s.CodeLine + line - 1, Col: 1,
+		note := &notebooks.Error{Kind: notebooks.KindProvider, File: p.request.Path, Line: s.CodeLine + line - 1,
+			Col:  1,
 			Step: s.ID,
-			Msg:  fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3", text)}
+			Msg: fmt.Sprintf("only IPython understands %q: the notebook's Python runs on the Jupyter kernel python3",
+				text)}
 		if spec, err := jupyter.Find("python3", t.eng.env); err == nil {
 			t.python = kernel.NewJupyter(spec)
 		} else {
-			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the built-in "+
-				"kernel runs it", text)
+			note.Msg = fmt.Sprintf("only IPython understands %q, and no Jupyter kernel python3 is installed: the "+
+				"built-in kernel runs it", text)
 			note.Hint = "python3 -m pip install ipykernel, or write it in plain Python"
 		}
 		p.notebook.Warnings = append(p.notebook.Warnings, note)
@@ -324,7 +326,8 @@ func (p *Plan) chooseKernels(e *Engine) error {
 		}
 		errs.add(p.checkStepOptions(k, s))
 		if p.notebook.Front.Network == "off" && strings.HasPrefix(k.Name(), kernel.RemotePrefix) {
-			errs.add(&notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: s.Line, Col: 1, Step: s.ID,
+			errs.add(&notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: s.Line,
+				Col: 1, Step: s.ID,
 				Msg:  fmt.Sprintf("the kernel %s is on a server, and network: off", k.Name()),
 				Hint: "run the step on a kernel of this machine, or permit the network"})
 		}

@@ -38,7 +38,8 @@ func TestWhichKernelRunsAStep(t *testing.T) {
 		{"a built-in one", "```python {#a}\nx = 1\n```\n", "", "python"},
 		{"papermill's name for it", "```python {#a}\nx = 1\n```\n", "python3", "python"},
 		{"Jupyter's, by name", "```python {#a}\nx = 1\n```\n", "jupyter:python3", "jupyter:python3"},
-		{"of the front matter", "---\nkernel: jupyter:python3\n---\n```python {#a}\nx = 1\n```\n", "", "jupyter:python3"},
+		{"of the front matter", "---\nkernel: jupyter:python3\n---\n```python {#a}\nx = 1\n```\n", "",
+			"jupyter:python3"},
 		{"a language that only Jupyter runs", "```r {#a}\nx <- 1\n```\n", "", "jupyter:ir"},
 		{"a name that only Jupyter has", "```r {#a}\nx <- 1\n```\n", "ir", "jupyter:ir"},
 		{"one for another language", "```python {#a}\nx = 1\n```\n", "ir", "python"},
@@ -100,7 +101,8 @@ func TestAKernelspecThatIsNotInstalled(t *testing.T) {
 		[2]string{"python3", "python"})}
 	for _, c := range []struct{ kernelspec, want, not string }{
 		{`{"name":"my-env","language":"python","display_name":"x"}`, "another kernel of python, -k python3", ""},
-		{`{"name":"julia-1.10","language":"julia","display_name":"x"}`, "run the notebook with another: -k NAME", "of julia"},
+		{`{"name":"julia-1.10","language":"julia","display_name":"x"}`, "run the notebook with another: -k NAME",
+			"of julia"},
 		{`{"name":"irkernel-3","language":"R","display_name":"x"}`, "-k ir", ""},
 	} {
 		p := &Plan{request: Request{Path: "a.ipynb"}, notebook: jupyterFile(t, c.kernelspec)}
@@ -150,7 +152,8 @@ func TestACellThatCannotBeWrittenIsForetold(t *testing.T) {
 		{`{"name":"python3","language":"python","display_name":"x"}`, "python", nested, ""},
 		{`{"name":"bash","language":"bash","display_name":"x"}`, "bash", notebooks.Value{Type: notebooks.TypeString,
 			Text: "x"}, ""},
-		{`{"name":"javascript","language":"javascript","display_name":"x"}`, "node", nested, `the language "javascript"`},
+		{`{"name":"javascript","language":"javascript","display_name":"x"}`, "node", nested,
+			`the language "javascript"`},
 	} {
 		nb := jupyterFile(t, c.kernelspec)
 		p := &Plan{request: Request{Path: "a.ipynb", Kernel: c.given}, notebook: nb,

@@ -21,7 +21,8 @@ func Loosened(old, now Config) (words, changed []string) {
 		switch is := now.Kernels[name]; {
 		case reflect.DeepEqual(was, is):
 		case had:
-			words = append(words, fmt.Sprintf("the kernel %s is another: %s instead of %s", name, is.words(), was.words()))
+			words = append(words, fmt.Sprintf("the kernel %s is another: %s instead of %s", name, is.words(),
+				was.words()))
 		case len(is.Command) > 0 && len(is.Languages) > 0:
 			words = append(words, fmt.Sprintf("the kernel %s runs %s now: %s", name, strings.Join(is.Languages, ", "),
 				is.words()))

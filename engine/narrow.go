@@ -55,8 +55,10 @@ var rules = []rule{
 	{key: "risk", word: func(f *notebooks.Front) *string { return &f.Risk }, scale: riskScale, policy: -1, own: -1},
 	{key: "approval", word: func(f *notebooks.Front) *string { return &f.Approval }, scale: approvalScale, policy: 1,
 		own: 1},
-	{key: "sandbox", word: func(f *notebooks.Front) *string { return &f.Sandbox }, scale: sandboxScale, policy: 1, own: 1},
-	{key: "network", word: func(f *notebooks.Front) *string { return &f.Network }, scale: networkScale, policy: 1, own: 1},
+	{key: "sandbox", word: func(f *notebooks.Front) *string { return &f.Sandbox }, scale: sandboxScale,
+		policy: 1, own: 1},
+	{key: "network", word: func(f *notebooks.Front) *string { return &f.Network }, scale: networkScale,
+		policy: 1, own: 1},
 	{key: "processes", word: func(f *notebooks.Front) *string { return &f.Processes }, scale: processesScale, policy: 1,
 		own: 1},
 }

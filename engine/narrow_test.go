@@ -44,15 +44,17 @@ func TestNarrow(t *testing.T) {
 		{"of two policies the smaller", front{}, []front{{Limits: limits(3, 0, 0)}, {Limits: limits(2, 0, 9)}},
 			front{Forbid: []string{ConfigFile}, Limits: limits(2, 0, 9)},
 			`forbid=policy:["markmill.yaml"] limits.files=policy:2 limits.bytes=policy:9`},
-		{"unions", front{Forbid: []string{"b", "a"}, Require: []string{"tests", "diff"}, ForbiddenActions: []string{"push"}},
-			[]front{{Forbid: []string{"a"}, Require: []string{"diff"}, ForbiddenActions: []string{"deploy"}}},
-			front{Forbid: []string{"a", ConfigFile, "b"}, Require: []string{"diff", "tests"},
-				ForbiddenActions: []string{"deploy", "push"}},
+		{"unions", front{Forbid: []string{"b", "a"}, Require: []string{"tests", "diff"},
+			ForbiddenActions: []string{"push"}}, []front{{Forbid: []string{"a"}, Require: []string{"diff"},
+			ForbiddenActions: []string{"deploy"}}}, front{Forbid: []string{"a", ConfigFile, "b"},
+			Require:          []string{"diff", "tests"},
+			ForbiddenActions: []string{"deploy", "push"}},
 			`forbid=policy:["a","markmill.yaml"] forbid=notebook:["b"] require=policy:["diff"] require=notebook:["tests"] forbidden_actions=policy:["deploy"] forbidden_actions=notebook:["push"]`},
-		{"words cannot be loosened", front{Mode: "in-place", Sandbox: "off", Network: "on", Approval: "none", Risk: "low"},
-			[]front{{Mode: "worktree", Sandbox: "required", Network: "off", Approval: "required", Risk: "high"}},
-			front{Forbid: []string{ConfigFile}, Mode: "worktree", Sandbox: "required", Network: "off", Approval: "required",
-				Risk: "high"},
+		{"words cannot be loosened", front{Mode: "in-place", Sandbox: "off", Network: "on", Approval: "none",
+			Risk: "low"}, []front{{Mode: "worktree", Sandbox: "required", Network: "off", Approval: "required",
+			Risk: "high"}}, front{Forbid: []string{ConfigFile}, Mode: "worktree", Sandbox: "required", Network: "off",
+			Approval: "required",
+			Risk:     "high"},
 			`forbid=policy:["markmill.yaml"] mode=policy:"worktree"<"in-place" risk=policy:"high"<"low" approval=policy:"required"<"none" sandbox=policy:"required"<"off" network=policy:"off"<"on"`},
 		{"words can be tightened", front{Mode: "none", Sandbox: "strict", Network: "off", Approval: "required",
 			Risk: "critical"},
@@ -109,10 +111,12 @@ func TestNarrowNeverLoosens(t *testing.T) {
 	fronts := rapid.Custom(func(t *rapid.T) notebooks.Front {
 		number := rapid.IntRange(0, 5)
 		return notebooks.Front{
-			Allow: rapid.SliceOfN(patterns, 0, 2).Draw(t, "allow"), Forbid: rapid.SliceOfN(patterns, 0, 1).Draw(t, "forbid"),
+			Allow: rapid.SliceOfN(patterns, 0, 2).Draw(t, "allow"), Forbid: rapid.SliceOfN(patterns, 0,
+				1).Draw(t, "forbid"),
 			Limits: notebooks.Limits{Files: number.Draw(t, "files"), Lines: number.Draw(t, "lines"),
 				Bytes: int64(number.Draw(t, "bytes"))},
-			Require:  rapid.SliceOfN(rapid.SampledFrom([]string{"diff", "tests", "clean", "approval"}), 0, 2).Draw(t, "require"),
+			Require: rapid.SliceOfN(rapid.SampledFrom([]string{"diff", "tests", "clean", "approval"}), 0,
+				2).Draw(t, "require"),
 			Mode:     rapid.SampledFrom([]string{"", "worktree", "in-place", "none"}).Draw(t, "mode"),
 			Approval: rapid.SampledFrom([]string{"", "none", "required"}).Draw(t, "approval"),
 			Sandbox:  rapid.SampledFrom([]string{"", "off", "on", "required", "strict"}).Draw(t, "sandbox"),
@@ -145,7 +149,8 @@ func TestNarrowNeverLoosens(t *testing.T) {
 			}
 			if rules.Approval == approvalRequired && got.Approval != approvalRequired || slices.Index(riskScale,
 				got.Risk) < slices.Index(riskScale, rules.Risk) {
-				t.Fatalf("approval %q, risk %q, and %d asked for %q, %q", got.Approval, got.Risk, i, rules.Approval, rules.Risk)
+				t.Fatalf("approval %q, risk %q, and %d asked for %q, %q", got.Approval, got.Risk, i, rules.Approval,
+					rules.Risk)
 			}
 			for _, want := range rules.Require {
 				if !slices.Contains(got.Require, want) {
@@ -156,8 +161,8 @@ func TestNarrowNeverLoosens(t *testing.T) {
 		for _, path := range []string{"a/x", "a/y", "b/x", "c/x", "x", ConfigFile} {
 			all := len(policies) == 0 || path != ConfigFile
 			for _, rules := range append([]notebooks.Front{own}, policies...) {
-				all = all && (len(rules.Allow) == 0 || MatchesAny(rules.Allow, path)) && !MatchesAny(rules.Forbid, path) &&
-					rules.Mode != "none"
+				all = all && (len(rules.Allow) == 0 || MatchesAny(rules.Allow, path)) &&
+					!MatchesAny(rules.Forbid, path) && rules.Mode != "none"
 			}
 			if p.allowed(path) != all {
 				t.Fatalf("%s may change: %v; all let it: %v", path, !all, all)
@@ -185,8 +190,9 @@ policy:
 	cfg, err := ParseConfig(ConfigFile, []byte(text))
 	want := &Policy{Rules: notebooks.Front{Allow: []string{"src/**"}, Forbid: []string{"src/**"},
 		Limits:  notebooks.Limits{Files: 2, Bytes: 1e6},
-		Require: []string{"tests"}, Approval: approvalRequired, Sandbox: "on", Network: "off", Timeout: 10 * time.Minute,
-		Mode: "worktree", Risk: "high",
+		Require: []string{"tests"}, Approval: approvalRequired, Sandbox: "on", Network: "off",
+		Timeout: 10 * time.Minute,
+		Mode:    "worktree", Risk: "high",
 		ForbiddenActions: []string{"push"}}, Signers: ".keys/signers", ByOther: true, Expires: 8 * time.Hour}
 	if err != nil || !reflect.DeepEqual(cfg.Policy, want) {
 		t.Errorf("got %+v, %v", cfg.Policy, err)

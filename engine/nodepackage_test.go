@@ -22,7 +22,8 @@ func TestDigestOfAgent(t *testing.T) {
 		}
 	}
 	const script = "#!/usr/bin/env node\n"
-	write("node_modules/@a/cli/package.json", `{"dependencies":{"b":"1"},"optionalDependencies":{"@a/linux":"1","absent":"1"}}`)
+	write("node_modules/@a/cli/package.json",
+		`{"dependencies":{"b":"1"},"optionalDependencies":{"@a/linux":"1","absent":"1"}}`)
 	write("node_modules/@a/cli/bin/cli.js", script)
 	write("node_modules/@a/cli/lib/more.js", "1")
 	write("node_modules/@a/cli/node_modules/b/package.json", `{}`)

@@ -14,7 +14,8 @@ func TestTheOrderOfAMaskedStreamIsItsFiles(t *testing.T) {
 	s := &stream{dir: t.TempDir(), name: "stdout", mask: mask.New([]string{"hunter2-is-it"}).Stream()}
 	var list []runs.OutputData
 	for _, piece := range []struct{ kind, text string }{
-		{runs.OutputStream, "before hunter2-is-it\n"}, {runs.OutputResult, ""}, {runs.OutputCleared, "'hunter2-is-it'\n"},
+		{runs.OutputStream, "before hunter2-is-it\n"}, {runs.OutputResult, ""}, {runs.OutputCleared,
+			"'hunter2-is-it'\n"},
 		{runs.OutputStream, "hunter2-"}, {runs.OutputDisplay, ""}, {runs.OutputStream, "is-it after\n"},
 	} {
 		if _, err := s.Write([]byte(piece.text)); err != nil {

@@ -46,8 +46,9 @@ func TestPlanAgain(t *testing.T) {
 				}
 				continue
 			}
-			if !reflect.DeepEqual(got.Parameters(), want.Parameters()) || !reflect.DeepEqual(got.Gates(), want.Gates()) ||
-				!reflect.DeepEqual(got.data(), want.data()) || !reflect.DeepEqual(got.sandbox, want.sandbox) ||
+			if !reflect.DeepEqual(got.Parameters(), want.Parameters()) ||
+				!reflect.DeepEqual(got.Gates(), want.Gates()) || !reflect.DeepEqual(got.data(), want.data()) ||
+				!reflect.DeepEqual(got.sandbox, want.sandbox) ||
 				!reflect.DeepEqual(got.notebook.Warnings, want.notebook.Warnings) ||
 				!reflect.DeepEqual(got.DirtyPaths(), want.DirtyPaths()) || !reflect.DeepEqual(got.mask, want.mask) {
 				t.Errorf("%s, %+v:\n%+v\nwant %+v", name, req.Given, got, want)

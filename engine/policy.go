@@ -41,7 +41,8 @@ var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits"
 // readPolicy reads the value of policy:.
 func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 	bad := func(at *yaml.Node, msg, hint string) error {
-		return &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: at.Line, Col: at.Column, Msg: msg, Hint: hint}
+		return &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: at.Line, Col: at.Column,
+			Msg: msg, Hint: hint}
 	}
 	if n.Kind != yaml.MappingNode {
 		return nil, bad(n, "policy: a mapping was expected", "such as {allow: [src/**], require: [tests]}")
@@ -77,12 +78,14 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 				err = fmt.Errorf("expected one of %s", strings.Join(agentModes, ", "))
 			}
 		default:
-			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers", "agents", "agent-mode")
+			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers", "agents",
+				"agent-mode")
 			hint := ""
 			if near := notebooks.Suggest(key.Value, known); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", near)
 			}
-			return nil, bad(key, fmt.Sprintf("unknown key %q; known here: %s", key.Value, strings.Join(known, ", ")), hint)
+			return nil, bad(key, fmt.Sprintf("unknown key %q; known here: %s", key.Value, strings.Join(known, ", ")),
+				hint)
 		}
 		if err != nil {
 			return nil, bad(value, fmt.Sprintf("policy: %s: %v", key.Value, err), "")
@@ -112,7 +115,8 @@ func (p *Policy) check(key string, n *yaml.Node) error {
 	case "allow", "forbid", "protect":
 		list := map[string][]string{"allow": r.Allow, "forbid": r.Forbid, "protect": r.Protect}[key]
 		if len(list) == 0 {
-			return errors.New("an empty list says nothing; leave the key out, or write mode: none where nothing may change")
+			return errors.New(
+				"an empty list says nothing; leave the key out, or write mode: none where nothing may change")
 		}
 		if pattern := badPattern(list); pattern != "" {
 			return fmt.Errorf("%q is not a pattern of paths in the worktree; patterns are relative and use / , as "+

@@ -17,7 +17,8 @@ import (
 func (p *Plan) data() runs.PlanData {
 	d := runs.PlanData{Language: p.notebook.DefaultLanguage}
 	for _, s := range p.steps {
-		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session, Tags: p.recordedTags(s.Step),
+		step := runs.PlannedStep{ID: s.ID, Index: s.Index, Lang: s.Lang, Kernel: s.Session,
+			Tags:   p.recordedTags(s.Step),
 			Action: "run"}
 		if s.Skip != "" {
 			step.Action, step.Reason, step.LeftOut = "skip", s.Skip, s.LeftOut
@@ -90,7 +91,8 @@ func (p *Plan) sourcePath() string {
 		if err != nil {
 			continue
 		}
-		if rel, err := filepath.Rel(from, filepath.Join(dir, filepath.Base(path))); err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(from, filepath.Join(dir, filepath.Base(path))); err == nil &&
+			filepath.IsLocal(rel) {
 			return filepath.ToSlash(rel)
 		}
 	}
@@ -123,7 +125,8 @@ func (p *Plan) contract() runs.ContractData {
 	c := runs.ContractData{
 		TaskID: p.TaskID(), BaseCommit: string(p.base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid,
 		ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode, ForbiddenActions: f.ForbiddenActions,
-		Limits: runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes}, MutationMode: p.mode(),
+		Limits:           runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
+		MutationMode:     p.mode(),
 		ApprovalRequired: p.needsApproval(), EvidenceExpectations: f.Require, RiskClass: f.Risk,
 		DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
 		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout),

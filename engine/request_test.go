@@ -70,11 +70,10 @@ func TestARequestRunsElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := l.request("---\nsecrets: [TOKEN]\nparams:\n  code: {type: string}\n  when: {type: date}\n  n: {type: int}\n " +
-		" all: {type: list}\n  p: {type: float}\n---\n" +
-		step("#a timeout=1m", "same b.txt uncommitted\nwrite a.txt new\nglue x json 1\nenv TOKEN") +
-		step("#b if=\"params.code == '017'\"", "print declared") + step("#c .slow", "print x") + step("#t .test",
-		"same a.txt new"))
+	req := l.request("---\nsecrets: [TOKEN]\nparams:\n  code: {type: string}\n  when: {type: date}\n" +
+		"  n: {type: int}\n  all: {type: list}\n  p: {type: float}\n---\n" + step("#a timeout=1m",
+		"same b.txt uncommitted\nwrite a.txt new\nglue x json 1\nenv TOKEN") + step("#b if=\"params.code == '017'\"",
+		"print declared") + step("#c .slow", "print x") + step("#t .test", "same a.txt new"))
 	req.ID = "20261121T120000Z-task-0000000000000001"
 	req.Given = append(given, params.Given{Name: "p", Text: "1.50", Source: "-p"})
 	req.Dirty, req.Copy, req.SkipTags, req.StepTimeout, req.Output = DirtyInclude, []string{".env"}, []string{"slow"},

@@ -127,7 +127,8 @@ func (i *InterruptedRun) resumable() error {
 	}
 	switch {
 	case i.Run.Started.Folder != "":
-		return no("it worked in the folder itself, outside a Git repository, and nobody has kept that as it was then", again)
+		return no("it worked in the folder itself, outside a Git repository, and nobody has kept that as it was then",
+			again)
 	case i.Run.Contract.MutationMode == runs.MutationInPlace:
 		return no("it worked in the checkout itself, which nobody has kept as it was then", again)
 	case i.Run.Started.Options == nil:
@@ -192,7 +193,8 @@ func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 	req.Sweep = s.Sweep
 	for _, g := range given {
 		if slices.ContainsFunc(o.Given, func(own runs.GivenData) bool { return own.Name == g.Name }) ||
-			!slices.ContainsFunc(contract.Parameters, func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
+			!slices.ContainsFunc(contract.Parameters,
+				func(p runs.ParamData) bool { return p.Name == g.Name && p.Given }) {
 			return req, &notebooks.Error{Kind: notebooks.KindOption,
 				Msg:  fmt.Sprintf("parameter %s: a resumed run has the values of the run that was cut", g.Name),
 				Hint: "leave it out: only secrets, which no record holds, are given again"}
@@ -205,7 +207,8 @@ func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 // RequestOf makes a request of the options that a record keeps.
 func RequestOf(o *runs.OptionsData) (Request, error) {
 	req := Request{AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode,
-		Timings: o.Timings, Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language, Backend: o.Backend,
+		Timings: o.Timings, Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language,
+		Backend:     o.Backend,
 		StepTimeout: time.Duration(o.StepTimeoutNS),
 		RunTimeout:  time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS), Only: o.Only, SkipTags: o.SkipTags,
 		From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
@@ -242,7 +245,8 @@ func (i *InterruptedRun) same(p *Plan) error {
 		case was.Type == string(notebooks.TypeSecret) && is.Type == was.Type:
 		case !there || is.Type != was.Type || !codec.Same(is.Value, was.Value):
 			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
-				Msg: fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name), Hint: "run the notebook again"})
+				Msg:  fmt.Sprintf("parameter %s is not as it was when the run was cut", was.Name),
+				Hint: "run the notebook again"})
 		}
 	}
 	if len(p.steps) != len(i.Run.Steps) {
@@ -356,7 +360,8 @@ func newReuse(c *InterruptedRun, steps []PlannedStep, fork *runs.ForkData) *reus
 			continue // a second turn would be another one, not the same again
 		}
 		hidden := was.Finished.Unkept || was.Patch != nil && was.Patch.Ignored > 0
-		started := slices.ContainsFunc(was.Finished.LeftRunning, func(p runs.ProcessData) bool { return p.Since == s.ID })
+		started := slices.ContainsFunc(was.Finished.LeftRunning,
+			func(p runs.ProcessData) bool { return p.Since == s.ID })
 		if s.Has(notebooks.TagSetup) || hidden || started || used[s.sessionKey()] && !s.stateless() {
 			k.replay[s.ID] = true
 			used[s.sessionKey()] = true // so the earlier steps of its session run again, too

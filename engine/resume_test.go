@@ -68,7 +68,8 @@ func TestInterruptedAndResumed(t *testing.T) {
 		l.fake.start = func() error { return errors.New("no interpreter") }
 		defer func() { l.fake.start = nil }()
 		l.t = t
-		l.want(l.run(again), runs.Blocked, "state_not_rebuilt state", "state_not_rebuilt patch", "provider_unavailable f")
+		l.want(l.run(again), runs.Blocked, "state_not_rebuilt state", "state_not_rebuilt patch",
+			"provider_unavailable f")
 	})
 	t.Run("locked meanwhile", func(t *testing.T) {
 		plan, err := l.Plan(t.Context(), again)
@@ -89,7 +90,8 @@ func TestInterruptedAndResumed(t *testing.T) {
 		if err := os.WriteFile(file, []byte("forged"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Plan(t.Context(), again); err == nil || !strings.Contains(err.Error(), "its record does not hold") {
+		if _, err := l.Plan(t.Context(), again); err == nil ||
+			!strings.Contains(err.Error(), "its record does not hold") {
 			t.Errorf("%v", err)
 		}
 	})

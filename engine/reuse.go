@@ -235,8 +235,9 @@ func (r *run) notRebuilt(ctx context.Context, s *PlannedStep, was *runs.StepReco
 	if s.Has(notebooks.TagHealth) { // what it looks at has changed, which is what it is for
 		return
 	}
-	words := fmt.Sprintf("it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then",
-		data.Status, data.Exit, was.Finished.Status)
+	words := fmt.Sprintf(
+		"it ran again for the state that the next steps need, and ended as %s (exit %d); it was %s then", data.Status,
+		data.Exit, was.Finished.Status)
 	if e := data.Error; e != nil {
 		words += "; " + e.Name + ": " + e.Value
 	}

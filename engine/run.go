@@ -76,7 +76,8 @@ func (e *Engine) newRun(p *Plan, sinks Sinks) (*run, error) {
 		}
 	}
 	r := &run{eng: e, plan: p, id: id, sinks: sinks, verdict: &verdict{},
-		results: map[notebooks.StepID]runs.StepFinishedData{}, scraps: map[string]runs.ScrapData{}, turns: map[notebooks.StepID]*turn{}}
+		results: map[notebooks.StepID]runs.StepFinishedData{}, scraps: map[string]runs.ScrapData{},
+		turns: map[notebooks.StepID]*turn{}}
 	if r.key, err = p.newKey(e.Random); err != nil {
 		return nil, err
 	}
@@ -167,11 +168,14 @@ func (r *run) begin() error {
 	}
 	p, root := r.plan, r.plan.root()
 	if err := r.rec.emit(runs.RunStarted, "", runs.RunStartedData{
-		RunID: r.id, Markmill: r.eng.Version, Views: runs.ViewsVersion, Notebook: p.request.Path, SourcePath: p.sourcePath(),
-		Form: string(p.notebook.Form), SourceFile: p.sourceFile(), Repository: root, Folder: p.folder(), Depth: p.depth,
-		Host: runtime.GOOS + "/" + runtime.GOARCH, PID: cmp.Or(r.eng.PID, os.Getpid()), Paths: r.ws.paths(),
-		Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm), Sandbox: &p.sandbox,
-		Parent: r.eng.parent(), ResumedFrom: from, Options: p.Options(),
+		RunID: r.id, Markmill: r.eng.Version, Views: runs.ViewsVersion, Notebook: p.request.Path,
+		SourcePath: p.sourcePath(),
+		Form:       string(p.notebook.Form), SourceFile: p.sourceFile(), Repository: root, Folder: p.folder(),
+		Depth: p.depth,
+		Host:  runtime.GOOS + "/" + runtime.GOARCH, PID: cmp.Or(r.eng.PID, os.Getpid()), Paths: r.ws.paths(),
+		Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm),
+		Sandbox: &p.sandbox,
+		Parent:  r.eng.parent(), ResumedFrom: from, Options: p.Options(),
 		Sweep: p.request.Sweep, Rerun: p.request.Rerun,
 		EnvironmentDigest: p.environmentDigest(r.eng),
 	}); err != nil {

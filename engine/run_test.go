@@ -34,7 +34,8 @@ func TestOneRun(t *testing.T) {
 	if got := statuses(result); got != "make pass, cond pass, other skip, check pass" {
 		t.Error(got)
 	}
-	if got := l.read(result, runs.PatchFile); !strings.Contains(got, "-old\n+new\n") || strings.Contains(got, "hidden") {
+	if got := l.read(result, runs.PatchFile); !strings.Contains(got, "-old\n+new\n") ||
+		strings.Contains(got, "hidden") {
 		t.Errorf("patch:\n%s", got)
 	}
 	if got := printed.String(); got != "make stdout: made\nmake stderr: careful\ncond stdout: many\ncheck stdout: 3 "+
@@ -70,7 +71,8 @@ func TestHowStepsEnd(t *testing.T) {
 		blockers     []string
 		want         string
 	}{
-		"exit": {steps: step("#a", "exit 3") + step("#b", "print x") + step("#c .finally", "print x"), status: runs.Fail,
+		"exit": {steps: step("#a", "exit 3") + step("#b", "print x") + step("#c .finally", "print x"),
+			status:   runs.Fail,
 			blockers: []string{"step_failed a: exit 3"}, want: "a fail, b skip, c pass"},
 		"exception": {steps: step("#a", "raise ValueError bad value"), status: runs.Fail,
 			blockers: []string{"step_failed a: ValueError: bad value"}, want: "a fail"},
@@ -90,8 +92,9 @@ func TestHowStepsEnd(t *testing.T) {
 		"timeout": {steps: step("#a timeout=20ms", "wait") + step("#b", "print x"), status: runs.Blocked,
 			blockers: []string{"timeout a: |passed its time limit of 20ms"}, want: "a timeout, b skip"},
 		"limit of all": {front: "run-timeout: 30ms\n", steps: step("#a", "wait") + step("#b", "print x") +
-			step("#f .finally", "print x"), status: runs.Blocked, blockers: []string{"the run passed its time limit of 30ms"},
-			want: ""},
+			step("#f .finally", "print x"), status: runs.Blocked,
+			blockers: []string{"the run passed its time limit of 30ms"},
+			want:     ""},
 		"allow_errors": {steps: step("#a", "exit 1") + step("#b", "print x"),
 			change: func(r *Request) { r.AllowErrors = true }, status: runs.Pass, want: "a allowed, b pass"},
 		"keep going": {steps: step("#a", "exit 1") + step("#b", "print x"),
@@ -111,7 +114,8 @@ func TestHowStepsEnd(t *testing.T) {
 		"only": {steps: step("#a", "print x") + step("#b", "print x") + step("#s .setup", "print x"),
 			change: func(r *Request) { r.Only = []string{"b"} }, status: runs.Partial, want: "a skip, b pass, s pass"},
 		"from and until": {steps: step("#a", "print x") + step("#b", "print x") + step("#c", "print x"),
-			change: func(r *Request) { r.From, r.Until = "b", "b" }, status: runs.Partial, want: "a skip, b pass, c skip"},
+			change: func(r *Request) { r.From, r.Until = "b", "b" }, status: runs.Partial,
+			want: "a skip, b pass, c skip"},
 		"skip tag": {steps: step("#a .slow", "print x") + step("#b", "print x"),
 			change: func(r *Request) { r.SkipTags = []string{"slow"} }, status: runs.Partial, want: "a skip, b pass"},
 		"no such folder": {steps: step("#a", "print x"), change: func(r *Request) { r.Cwd = "none" },
@@ -138,8 +142,9 @@ func TestHowStepsEnd(t *testing.T) {
 		"server": {steps: step("#a", "leave 40 0\nleave 41 40") + step("#b", "print x"), status: runs.Pass,
 			want: "a pass, b pass"},
 		"secret in a file": {front: "secrets: [TOKEN]\n", steps: step("#a", "writenv x TOKEN"), status: runs.Fail,
-			blockers: []string{"secret_leaked a: the value of a secret would stand in the change of x", "secret_leaked : "},
-			want:     "a fail"},
+			blockers: []string{"secret_leaked a: the value of a secret would stand in the change of x",
+				"secret_leaked : "},
+			want: "a fail"},
 		"masked secret": {front: "secrets: [TOKEN]\n",
 			steps: step("#a", "env TOKEN\ngluenv x TOKEN\ndisplayenv d.txt TOKEN"), status: runs.Pass, want: "a pass"},
 	} {

@@ -28,12 +28,14 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 		return err
 	}
 	if err != nil {
-		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " + err.Error(),
+		return &notebooks.Error{Kind: notebooks.KindSyntax, Step: s.ID, Msg: "its scraps cannot be read: " +
+			err.Error(),
 			Hint: "glue values with glue, not by writing the file", Err: err}
 	}
 	for _, scrap := range list {
 		if scrap.Type == runs.ScrapCheck && !s.Has(notebooks.TagHealth) {
-			return &notebooks.Error{Kind: notebooks.KindOption, Step: s.ID, Hint: "tag it: {#" + string(s.ID) + " .check}",
+			return &notebooks.Error{Kind: notebooks.KindOption, Step: s.ID, Hint: "tag it: {#" + string(s.ID) +
+				" .check}",
 				Msg: "it reports " + scrap.Name + " and is not tagged check"}
 		}
 		scrap.Name = r.rec.conceal(scrap.Name)

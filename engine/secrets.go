@@ -103,7 +103,8 @@ func (p *Plan) maskSecrets(e *Engine) error {
 	var errs errorList
 	var values []string
 	refuse := func(s secret, msg, hint string) {
-		errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Msg: s.what + ": " + msg, Hint: hint})
+		errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path, Msg: s.what + ": " + msg,
+			Hint: hint})
 	}
 	for _, s := range append(p.secrets(e.Getenv), p.agentSecrets(e.Config.Agents, e.Getenv)...) {
 		switch n := len(strings.TrimSpace(s.value)); {
@@ -119,8 +120,8 @@ func (p *Plan) maskSecrets(e *Engine) error {
 		case n < fewCharacters:
 			p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindParameter,
 				File: p.request.Path, Line: 1,
-				Msg: fmt.Sprintf("%s: a secret of fewer than %d characters may stand somewhere by chance, and is masked there too",
-					s.what, fewCharacters),
+				Msg: fmt.Sprintf("%s: a secret of fewer than %d characters may stand somewhere by chance, and is "+
+					"masked there too", s.what, fewCharacters),
 				Hint: "a longer one is safer in every way"})
 		}
 		if mask.New([]string{s.value}).In(p.notebook.Source) {

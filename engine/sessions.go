@@ -93,7 +93,8 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 	}
 	front := l.plan.notebook.Front
 	o := kernel.Options{
-		Program: l.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: l.ws.startDir(), Env: l.ws.env, Params: l.plan.values(),
+		Program: l.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: l.ws.startDir(), Env: l.ws.env,
+		Params:  l.plan.values(),
 		Private: private, Strict: front.Strict == nil || *front.Strict, Scraps: l.ws.work.Scraps, Grace: grace,
 		Mark: l.ws.mark, EndWithStep: front.Processes == processesStep,
 	}

@@ -98,7 +98,8 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return r.cutShort(s, done, artifact(err))
 	}
 	r.results[s.ID] = done
-	if err := r.rec.emit(runs.StepFinished, s.ID, done); err != nil || !s.byAgent() || done.TerminatedBy == "interrupt" {
+	if err := r.rec.emit(runs.StepFinished, s.ID, done); err != nil || !s.byAgent() ||
+		done.TerminatedBy == "interrupt" {
 		return err // an interrupted turn can go on
 	}
 	return r.ws.endTurn()
@@ -187,8 +188,9 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	digest, inside := r.programOf(info.Program)
 	if err := r.rec.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir),
 		Kernel:  s.Kernel.Name(),
-		Program: info.Program, Version: info.Version, ProgramDigest: digest, Inside: inside, Attempt: n, LostIn: r.sessions.lostIn(s),
-		Retry: again.data}); err != nil {
+		Program: info.Program, Version: info.Version, ProgramDigest: digest, Inside: inside, Attempt: n,
+		LostIn: r.sessions.lostIn(s),
+		Retry:  again.data}); err != nil {
 		return done, err
 	}
 	delete(r.scraps, runs.CheckPrefix+string(s.ID)) // of the attempt before
@@ -383,7 +385,8 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 	}
 	r.verdict.changed(s.ID, change)
 	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
-		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+firstOf(changedNames(change.Files))
+		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+
+			firstOf(changedNames(change.Files))
 		r.verdict.fail(s.ID, runs.CodeDisallowedFileChange, done.Reason)
 		b := r.verdict.last(s.ID)
 		b.Rule, b.Paths = "no-change", firstPaths(changedNames(change.Files))

@@ -22,7 +22,8 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 		ProtectMode: c.ProtectMode, Folder: p.folder(), ForbiddenActions: c.ForbiddenActions, Limits: c.Limits,
 		StepTimeoutNS: int64(p.request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
 		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes,
-		VerificationCommands: c.VerificationCommands, EvidenceExpectations: c.EvidenceExpectations, RiskClass: c.RiskClass,
+		VerificationCommands: c.VerificationCommands, EvidenceExpectations: c.EvidenceExpectations,
+		RiskClass:   c.RiskClass,
 		Environment: c.Environment, Dirty: c.Dirty, Cwd: p.request.Cwd,
 		Copy: p.copies(), Branch: p.request.Branch,
 	}

@@ -66,7 +66,8 @@ func (r *run) keepReports(step notebooks.StepID, dir, display string) (*runs.Tes
 		if sum == nil {
 			sum = &runs.TestCounts{Runner: counts.Runner, From: counts.From}
 		}
-		sum.Passed, sum.Failed, sum.Skipped = sum.Passed+counts.Passed, sum.Failed+counts.Failed, sum.Skipped+counts.Skipped
+		sum.Passed, sum.Failed, sum.Skipped = sum.Passed+counts.Passed, sum.Failed+counts.Failed,
+			sum.Skipped+counts.Skipped
 		sum.Reports = append(sum.Reports, runs.StreamData{File: filepath.ToSlash(rel), Bytes: size, Digest: digest})
 	}
 	return sum, err

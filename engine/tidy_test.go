@@ -20,8 +20,9 @@ func TestStagedOutput(t *testing.T) {
 		words  []string
 	}{
 		"killed, and tidied up by the next run": {killed: true, status: runs.Pass},
-		"killed, and no change of the user's":   {killed: true, front: "---\nrequire: [clean]\n---\n", status: runs.Pass},
-		"renamed by itself or another command":  {commit: true, status: runs.Pass},
+		"killed, and no change of the user's": {killed: true, front: "---\nrequire: [clean]\n---\n",
+			status: runs.Pass},
+		"renamed by itself or another command": {commit: true, status: runs.Pass},
 		"written by nobody": {status: runs.Fail,
 			words: []string{"dirty_ending_tree|o/out.md"}},
 	} {

@@ -72,5 +72,6 @@ func wardenError(err error) error {
 	}
 	return &notebooks.Error{Kind: notebooks.KindProvider,
 		Msg:  "nothing would end the steps' processes if Markmill were killed: " + err.Error(),
-		Hint: "Engine.Tools must be a program that is process.WardenMain under the name " + process.WardenName, Err: err}
+		Hint: "Engine.Tools must be a program that is process.WardenMain under the name " + process.WardenName,
+		Err:  err}
 }

@@ -54,7 +54,8 @@ func (e *Engine) makeWorkdir(root string) (*workdir, error) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
-	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"), filepath.Join("bin", "check"),
+	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"),
+		filepath.Join("bin", "check"),
 		filepath.Join("sandbox", sandbox.HelperName)} {
 		if err == nil && e.Tools != "" {
 			err = os.Symlink(e.Tools, filepath.Join(making, link))

@@ -115,7 +115,8 @@ func TestWhereARunWorks(t *testing.T) {
 		if got := l.git("show", "topic:a.txt"); got != "new" {
 			t.Errorf("the branch has %q", got)
 		}
-		if got := l.git("log", "-1", "--format=%B", "topic"); !strings.HasPrefix(got, "A change\n\n"+worktree.RunTrailer) {
+		if got := l.git("log", "-1", "--format=%B", "topic"); !strings.HasPrefix(got,
+			"A change\n\n"+worktree.RunTrailer) {
 			t.Errorf("the message is %q", got)
 		}
 		req.Branch = "empty"

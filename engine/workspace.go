@@ -59,7 +59,8 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	}
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: author, Now: w.eng.Now,
 		ReadsOff: w.readsOff(), Own: p.ownOutput(),
-		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(), Processes: processes}
+		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
+		Processes: processes}
 	switch {
 	case p.inFolder():
 		w.tree, err = worktree.InFolder(ctx, p.request.Folder, w.folderOptions(o))
@@ -241,7 +242,8 @@ func (w *workspace) folderOptions(o worktree.Options) worktree.Options {
 		if err != nil {
 			continue
 		}
-		if rel, err := filepath.Rel(folder, filepath.Join(dir, filepath.Base(path))); err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(folder, filepath.Join(dir, filepath.Base(path))); err == nil &&
+			filepath.IsLocal(rel) {
 			own[filepath.ToSlash(rel)] = true
 		}
 	}

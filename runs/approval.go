@@ -84,7 +84,8 @@ func (t *Terms) Differences(other *Terms) ([]string, error) {
 			out = append(out, name)
 			continue
 		}
-		params := differing(valuesOf(t.Parameters), valuesOf(other.Parameters), func(a, b string) bool { return a == b })
+		params := differing(valuesOf(t.Parameters), valuesOf(other.Parameters),
+			func(a, b string) bool { return a == b })
 		for _, param := range params {
 			out = append(out, "parameters."+param)
 		}

@@ -105,7 +105,8 @@ func (a Approvals) Answers() ([]Answer, error) {
 		if err != nil {
 			return nil, &notebooks.Error{
 				Kind: notebooks.KindRecord, File: filepath.Join(dir, e.Name()), Err: err,
-				Msg: "is no approval that can be read: " + cause(err).Error(), Hint: "remove it, and answer the request again",
+				Msg: "is no approval that can be read: " + cause(err).Error(), Hint: "remove it, and answer the " +
+					"request again",
 			}
 		}
 		out = append(out, answer)

@@ -59,7 +59,8 @@ func TestAnswersAreKeptAsTheyAre(t *testing.T) {
 
 // A damaged answer may be a denial: it is not passed over.
 func TestDamagedAnswersAreTold(t *testing.T) {
-	for name, text := range map[string]string{"bad.json": "{", "other.json": string(anAnswer(t, "one", Terms{})), "empty.json": ""} {
+	for name, text := range map[string]string{"bad.json": "{", "other.json": string(anAnswer(t, "one", Terms{})),
+		"empty.json": ""} {
 		a := newStore(t).Approvals()
 		if err := a.Answer(anAnswer(t, "one", Terms{}), nil); err != nil {
 			t.Fatal(err)

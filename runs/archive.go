@@ -65,7 +65,8 @@ func openArchive(file string) (*archive, error) {
 		a.files[inside] = m
 		a.names = append(a.names, inside)
 	}
-	slices.SortFunc(a.names, func(x, y string) int { return slices.Compare(strings.Split(x, "/"), strings.Split(y, "/")) })
+	slices.SortFunc(a.names,
+		func(x, y string) int { return slices.Compare(strings.Split(x, "/"), strings.Split(y, "/")) })
 	return a, nil
 }
 

@@ -197,7 +197,8 @@ func TestArchiveRefuses(t *testing.T) {
 		"another folder":  {added(tar.Header{Name: "other/x"}), "is not in the folder of the record"},
 		"a name outside":  {added(tar.Header{Name: "../x"}), "leads out of it"},
 		"an absolute one": {added(tar.Header{Name: "/x"}), "leads out of it"},
-		"a hard link":     {added(tar.Header{Name: in("x"), Typeflag: tar.TypeLink, Linkname: in(JournalFile)}), "hard link"},
+		"a hard link": {added(tar.Header{Name: in("x"), Typeflag: tar.TypeLink, Linkname: in(JournalFile)}),
+			"hard link"},
 		"file and folder": {added(tar.Header{Name: in(JournalFile) + "/x"}), "both a file and a folder"},
 	} {
 		if _, err := openArchived(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -102,7 +102,8 @@ func (r *Run) ChangedBy(path string) notebooks.StepID {
 	var by notebooks.StepID
 	for i := range r.Steps {
 		p := r.Steps[i].Patch
-		if p != nil && slices.ContainsFunc(p.Files, func(f ChangedFile) bool { return f.Path == path || f.OldPath == path }) {
+		if p != nil &&
+			slices.ContainsFunc(p.Files, func(f ChangedFile) bool { return f.Path == path || f.OldPath == path }) {
 			by = r.Steps[i].Planned.ID
 		}
 	}

@@ -35,8 +35,8 @@ func TestCauses(t *testing.T) {
 		{"a test that was left out", []Blocker{b(CodeVerificationFailed, "t", "require: tests"),
 			b(CodeDirtyEndingTree, "c", RuleTestedIsLeft)},
 			[]told{{CodeVerificationFailed, false}, {CodeDirtyEndingTree, true}}},
-		{"a rule and a failed step", []Blocker{b(CodeStepFailed, "a", ""), b(CodeDisallowedFileChange, "a", "forbid: x")},
-			[]told{{CodeStepFailed, false}, {CodeDisallowedFileChange, false}}},
+		{"a rule and a failed step", []Blocker{b(CodeStepFailed, "a", ""), b(CodeDisallowedFileChange, "a",
+			"forbid: x")}, []told{{CodeStepFailed, false}, {CodeDisallowedFileChange, false}}},
 		{"the run's time ended a step", []Blocker{b(CodeTimeout, "", ""), b(CodeTimeout, "a", "")},
 			[]told{{CodeTimeout, false}, {CodeTimeout, true}}},
 	} {

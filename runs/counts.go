@@ -62,7 +62,8 @@ var runners = []struct {
 var kinds = map[string]string{
 	"passed": "passed", "xpassed": "passed", "pass": "passed",
 	"failed": "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
-	"skipped": "skipped", "skip": "skipped", "xfailed": "skipped", "ignored": "skipped", "todo": "skipped", "pending": "skipped",
+	"skipped": "skipped", "skip": "skipped", "xfailed": "skipped", "ignored": "skipped", "todo": "skipped",
+	"pending": "skipped",
 }
 
 func (c *TestCounts) add(word string, n int) {

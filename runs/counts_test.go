@@ -43,19 +43,21 @@ func TestCountTests(t *testing.T) {
 		{"pytest", "== 1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error in 0.12s ==\n", printed("pytest", 1, 2, 2)},
 		{"pytest -q", "FAILED test_p.py::test_b - assert 0\n3 passed, 2 deselected, 1 warning in 61.50s (0:01:01)\n",
 			printed("pytest", 3, 0, 0)},
-		{"pytest in colour", "\x1b[31m=== \x1b[31m\x1b[1m1 failed\x1b[0m, \x1b[32m2 passed\x1b[0m\x1b[31m in 0.05s\x1b[0m\x1b[31m ===\x1b[0m\r\n", printed("pytest", 2, 1, 0)},
+		{"pytest in colour", "\x1b[31m=== \x1b[31m\x1b[1m1 failed\x1b[0m, \x1b[32m2 passed\x1b[0m\x1b[31m in " +
+			"0.05s\x1b[0m\x1b[31m ===\x1b[0m\r\n", printed("pytest", 2, 1, 0)},
 		{"pytest twice", "2 passed in 0.01s\n1 failed, 3 passed in 0.02s\n", printed("pytest", 5, 1, 0)},
 		{"pytest without tests", "no tests ran in 0.00s\n", printed("pytest", 0, 0, 0)},
 
 		{"unittest", "Ran 5 tests in 0.003s\n\nOK\n", printed("unittest", 5, 0, 0)},
-		{"unittest that fails", "Ran 6 tests in 0.000s\n\nFAILED (failures=1, errors=1, skipped=1, expected failures=1)\n",
-			printed("unittest", 2, 2, 2)},
+		{"unittest that fails", "Ran 6 tests in 0.000s\n\nFAILED (failures=1, errors=1, skipped=1, expected " +
+			"failures=1)\n", printed("unittest", 2, 2, 2)},
 		{"unittest without tests", "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", printed("unittest", 0, 0, 0)},
 		{"unittest that cannot import", "Ran 0 tests in 0.000s\n\nFAILED (errors=1)\n", printed("unittest", 0, 1, 0)},
 		{"unittest cut before its result", "Ran 5 tests in 0.003s\n\n", nil},
 
 		{"cargo", "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 4 filtered out; finished in 0.00s\n" +
-			"test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n", printed("cargo", 4, 2, 1)},
+			"test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n",
+			printed("cargo", 4, 2, 1)},
 		{"jest", "Test Suites: 1 failed, 1 total\nTests:       1 failed, 1 skipped, 2 todo, 3 passed, 7 total\n",
 			printed("jest", 3, 1, 3)},
 		{"node, tap", node, reported("node", 1, 1, 1)},

@@ -161,7 +161,8 @@ func start() (record *runs.Record, done func()) {
 		}
 		add(runs.RunStarted, runs.RunStartedData{RunID: id, Notebook: "build.md", SourceFile: "notebook.md"})
 		add(runs.ContractCreated, runs.ContractData{TaskID: "build"})
-		add(runs.PlanUpdated, runs.PlanData{Steps: []runs.PlannedStep{{ID: "build", Lang: "bash", Action: runs.ActionRun}}})
+		add(runs.PlanUpdated, runs.PlanData{Steps: []runs.PlannedStep{{ID: "build", Lang: "bash",
+			Action: runs.ActionRun}}})
 		add(runs.RunCompleted, runs.CompletedData{Status: runs.Blocked})
 		err = errors.Join(err, journal.Close())
 		release()

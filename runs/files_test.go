@@ -139,7 +139,8 @@ func TestHasher(t *testing.T) {
 	if h.Digest() != want || h.Bytes() != 3 || DigestOf([]byte("abc")) != want || !h.Digest().Valid() {
 		t.Errorf("got %s of %d bytes", h.Digest(), h.Bytes())
 	}
-	for _, bad := range []string{"", "sha256:", want[:70], want + "0", "md5:" + want[7:], strings.ToUpper(want), want[:70] + "g"} {
+	for _, bad := range []string{"", "sha256:", want[:70], want + "0", "md5:" + want[7:], strings.ToUpper(want),
+		want[:70] + "g"} {
 		if Digest(bad).Valid() {
 			t.Errorf("%q is taken for a digest", bad)
 		}

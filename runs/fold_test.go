@@ -58,7 +58,8 @@ func TestFoldAWholeRun(t *testing.T) {
 }
 
 func TestFoldKeepsTheLastAttempt(t *testing.T) {
-	events := eventsOf(t, begin+"step.started a,scrap.recorded a,patch.applied a,step.finished a fail,step.started a,scrap.recorded a,step.finished a")
+	events := eventsOf(t, begin+"step.started a,scrap.recorded a,patch.applied a,step.finished a fail,step.started "+
+		"a,scrap.recorded a,step.finished a")
 	a := mustFold(t, events).Steps[0]
 	if a.Attempts != 2 || len(a.Scraps) != 1 || a.Patch != nil || a.Status() != StepPassed {
 		t.Errorf("got %+v", a)

@@ -196,7 +196,8 @@ func TestReadJournalNamesTheBreak(t *testing.T) {
 		{"time changed", replace(1, `T09`, `T08`), aSource, "event 1: hash mismatch", 1},
 		{"seq changed", replace(1, `"seq":1`, `"seq":5`), aSource, "event 1: hash mismatch", 1},
 		{"member added", replace(1, `,"time"`, `,"t":1,"time"`), aSource, "event 1: hash mismatch", 1},
-		{"space added", replace(1, `"data":`, `"data": `), aSource, "event 1: bad JSON: the line is not canonical JSON", 1},
+		{"space added", replace(1, `"data":`, `"data": `), aSource, "event 1: bad JSON: the line is not canonical JSON",
+			1},
 		{"prev changed", replace(3, `"prev":"sha256:`, `"prev":"sha256:0`), aSource, "event 3: broken prev", 3},
 		{"event removed", join(lines[0], lines[2], lines[3]), aSource, "event 1: broken prev", 1},
 		{"events swapped", join(lines[0], lines[2], lines[1], lines[3]), aSource, "event 1: broken prev", 1},
@@ -246,7 +247,8 @@ func TestLaterMembersAreHashedToo(t *testing.T) {
 func TestHashAmongLaterMembers(t *testing.T) {
 	const fake = `"hash":"sha256:0000000000000000000000000000000000000000000000000000000000000000"`
 	for _, first := range []string{`"aaaa":{"b":1,` + fake + `},`, `"a":1,`, `"data2":{` + fake + `},`} {
-		body := `"data":1,%s"prev":"` + string(aSource) + `","seq":0,"time":"2020-11-21T09:00:00Z","type":"run.started"}`
+		body := `"data":1,%s"prev":"` + string(aSource) +
+			`","seq":0,"time":"2020-11-21T09:00:00Z","type":"run.started"}`
 		if strings.HasPrefix(first, `"data2"`) {
 			body = strings.Replace(body, "%s", first+"%s", 1)
 		} else {

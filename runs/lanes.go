@@ -64,7 +64,8 @@ func JudgementOf(run *Run) Judgement {
 	j := Judgement{}
 	for i := range run.Steps {
 		s := &run.Steps[i]
-		judges := slices.Contains(s.Planned.Tags, notebooks.TagTest) || slices.Contains(s.Planned.Tags, notebooks.TagReview)
+		judges := slices.Contains(s.Planned.Tags, notebooks.TagTest) ||
+			slices.Contains(s.Planned.Tags, notebooks.TagReview)
 		if !judges || s.Finished == nil || s.Finished.Status == StepSkipped {
 			continue
 		}
@@ -227,7 +228,8 @@ func (s *Sweep) verifyLane(row int, run *Run) (out []string) {
 		out = append(out, "it ran under another contract than the other attempts")
 	}
 	if want := s.Started.Rows[row].Lane.Backend; run.Started.Options != nil && run.Started.Options.Backend != want {
-		out = append(out, fmt.Sprintf("it was asked of the backend %q, and its row says %q", run.Started.Options.Backend, want))
+		out = append(out, fmt.Sprintf("it was asked of the backend %q, and its row says %q",
+			run.Started.Options.Backend, want))
 	}
 	is, own := LaneOf(run), s.lane(row)
 	if own == nil || is.Tree != own.Tree || is.Files != own.Files || is.Lines != own.Lines ||

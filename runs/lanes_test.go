@@ -44,15 +44,18 @@ func TestLanes(t *testing.T) {
 		identical  []int
 		missing    int
 	}{
-		{"the first that passes", "first", []string{"fail A 1 -t -t", "pass B 9 +t +t", "pass C 1 +t +t"}, 2, Pass, 2, nil, 0},
-		{"the smallest change", "smallest", []string{"pass B 9 +t +t", "pass C 1 +t +t", "pass D 1 +t +t"}, 2, Pass, 3, nil, 0},
+		{"the first that passes", "first", []string{"fail A 1 -t -t", "pass B 9 +t +t", "pass C 1 +t +t"}, 2,
+			Pass, 2, nil, 0},
+		{"the smallest change", "smallest", []string{"pass B 9 +t +t", "pass C 1 +t +t", "pass D 1 +t +t"}, 2,
+			Pass, 3, nil, 0},
 		{"none is asked for", "none", []string{"pass A 1 +t +t"}, 0, Pass, 1, nil, 0},
 		{"none passes", "first", []string{"fail A 1 -t -t", "blocked"}, 0, Fail, 0, nil, 0},
 		{"all are blocked", "first", []string{"blocked", "blocked"}, 0, Blocked, 0, nil, 0},
-		{"a tree that is judged in two ways", "first", []string{"pass A 1 +t -t", "pass B 1 +t +t"}, 2, Pass, 1, nil, 0},
+		{"a tree that is judged in two ways", "first", []string{"pass A 1 +t -t", "pass B 1 +t +t"}, 2, Pass, 1, nil,
+			0},
 		{"by two attempts", "first", []string{"pass A 1 +t", "fail A 1 -t"}, 0, Fail, 0, nil, 0},
-		{"only trees that are the same", "none", []string{"pass A 1 +t", "pass B 1 +t", "pass A 1 +t", "pass B 1 +t", "pass B 1 +t"},
-			0, Pass, 5, []int{3, 2}, 0},
+		{"only trees that are the same", "none", []string{"pass A 1 +t", "pass B 1 +t", "pass A 1 +t", "pass B 1 +t",
+			"pass B 1 +t"}, 0, Pass, 5, []int{3, 2}, 0},
 		{"a part of the notebook is not picked", "first", []string{"partial A 1 +t +t"}, 0, Pass, 1, nil, 0},
 		{"those after the first are not missing", "first", []string{"pass A 1 +t +t", "-", "-"}, 1, Pass, 1, nil, 0},
 		{"those of another pick are", "smallest", []string{"pass A 1 +t +t", "-", "interrupted"}, 1, Pass, 1, nil, 2},
@@ -61,8 +64,8 @@ func TestLanes(t *testing.T) {
 		s := lanes(test.pick, test.rows...)
 		v := s.Verdict(0)
 		passed, identical := s.Agreeing()
-		if v.Picked != test.picked || v.Status != test.status || passed != test.passed || s.MissingRows() != test.missing ||
-			!slices.Equal(identical, test.identical) {
+		if v.Picked != test.picked || v.Status != test.status || passed != test.passed ||
+			s.MissingRows() != test.missing || !slices.Equal(identical, test.identical) {
 			t.Errorf("%s: %+v, %d passed, %v identical, %d missing", test.name, v, passed, identical, s.MissingRows())
 		}
 	}

@@ -11,8 +11,9 @@ import (
 func causesRun(blockers ...Blocker) *Run {
 	r := &Run{Started: RunStartedData{Notebook: "task.md"},
 		Contract: ContractData{AllowedPaths: []string{"out/**"}, ForbiddenPaths: []string{"data.csv"},
-			Limits: LimitsData{Files: 2, Bytes: 9}, EvidenceExpectations: []string{"diff"}}, Completed: &CompletedData{Status: Fail, Blockers: blockers},
-		Diff: &DiffCheckedData{Disallowed: []string{"data.csv"}}}
+			Limits: LimitsData{Files: 2, Bytes: 9}, EvidenceExpectations: []string{"diff"}},
+		Completed: &CompletedData{Status: Fail, Blockers: blockers},
+		Diff:      &DiffCheckedData{Disallowed: []string{"data.csv"}}}
 	for _, id := range []string{"a", "b", "c"} {
 		r.Steps = append(r.Steps, StepRecord{Planned: PlannedStep{ID: notebooks.StepID(id)}})
 	}

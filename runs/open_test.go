@@ -48,7 +48,8 @@ func TestOpenMarks(t *testing.T) {
 			if err := os.RemoveAll(store.open()); err != nil {
 				t.Fatal(err)
 			}
-		} else if store.mark("gone") != nil || store.mark(adoptPrefix+"copied") != nil || store.mark("never-made") != nil {
+		} else if store.mark("gone") != nil || store.mark(adoptPrefix+"copied") != nil ||
+			store.mark("never-made") != nil {
 			t.Fatal("no marks")
 		}
 		for range 2 {

@@ -34,7 +34,8 @@ func CheckOrder(events []Event) error {
 	o := order{run: NewRun()}
 	for i, event := range events {
 		if i > 0 && event.Time.Before(events[i-1].Time) {
-			return &OrderError{Seq: i, Message: fmt.Sprintf("event %d (%s) is older than the one before it", i, event.Type)}
+			return &OrderError{Seq: i, Message: fmt.Sprintf("event %d (%s) is older than the one before it", i,
+				event.Type)}
 		}
 		if err := o.before(i, event); err != nil {
 			return err
@@ -140,8 +141,8 @@ func (o *order) selected(seq int, event Event) error {
 	case e == nil:
 		return o.missing(seq, AgentEligibility, ofStepBefore(event))
 	case s.Step.Carried == nil && (e.SelectedBackend != name || e.SelectedBackend == ""):
-		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d starts step %q with the backend %q, and %q was selected",
-			seq, event.Step, name, e.SelectedBackend)}
+		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d starts step %q with the backend %q, and %q was "+
+			"selected", seq, event.Step, name, e.SelectedBackend)}
 	}
 	return nil
 }
@@ -154,7 +155,8 @@ func (o *order) turnEnded(seq int, s *StepRecord) error {
 		return nil
 	}
 	if n := len(s.Turn); n == 0 || s.Turn[n-1].Kind != AgentEnd {
-		return o.missing(seq, AgentEventPrefix+EventType(AgentEnd), fmt.Sprintf("of step %q, which passed", s.Planned.ID))
+		return o.missing(seq, AgentEventPrefix+EventType(AgentEnd), fmt.Sprintf("of step %q, which passed",
+			s.Planned.ID))
 	}
 	return nil
 }
@@ -207,7 +209,8 @@ func (o *order) step(seq int, event Event) error {
 		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
 			seq, event.Type, event.Step)}
 	case o.open != "" && o.open != event.Step:
-		return o.missing(seq, StepFinished, fmt.Sprintf("for step %q before %s of step %q", o.open, event.Type, event.Step))
+		return o.missing(seq, StepFinished, fmt.Sprintf("for step %q before %s of step %q", o.open, event.Type,
+			event.Step))
 	case inside && o.open == "":
 		return o.missing(seq, StepStarted, ofStepBefore(event))
 	case event.Type == StepReplayed && o.run.Started.ResumedFrom == nil,

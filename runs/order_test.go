@@ -74,8 +74,8 @@ func TestCheckOrder(t *testing.T) {
 	for _, c := range []struct{ name, script, want string }{
 		{"whole", begin + stepA + stepB + ended + "run.completed pass", ""},
 		{"failed, the rest not reached", begin + stepA + ended + "run.completed fail", ""},
-		{"skipped and pending steps say so", begin + stepA + stepB + "step.finished c skip," + ended + "run.completed pass",
-			""},
+		{"skipped and pending steps say so", begin + stepA + stepB + "step.finished c skip," + ended +
+			"run.completed pass", ""},
 		{"retried within", begin + "step.started a,scrap.recorded a,patch.applied a,step.started a,step.finished a," +
 			stepB + ended + "run.completed pass", ""},
 		{"retried after a failure", begin + "step.started a,step.finished a fail," + stepA + stepB + ended +
@@ -95,10 +95,13 @@ func TestCheckOrder(t *testing.T) {
 		{"no start", "task.contract.created,plan.updated,run.completed fail",
 			"run.started is absent before task.contract.created"},
 		{"nothing but the end", "run.completed interrupted", "run.started is absent before run.completed"},
-		{"no contract", "run.started,plan.updated,run.completed fail", "task.contract.created is absent before plan.updated"},
+		{"no contract", "run.started,plan.updated,run.completed fail", "task.contract.created is absent before " +
+			"plan.updated"},
 		{"no plan", "run.started,task.contract.created," + stepA, "plan.updated is absent before step.started"},
-		{"no step.started", begin + "step.finished a," + ended, `step.started is absent for step "a" before step.finished`},
-		{"scrap outside a step", begin + "scrap.recorded a,", `step.started is absent for step "a" before scrap.recorded`},
+		{"no step.started", begin + "step.finished a," + ended,
+			`step.started is absent for step "a" before step.finished`},
+		{"scrap outside a step", begin + "scrap.recorded a,",
+			`step.started is absent for step "a" before scrap.recorded`},
 		{"no step.finished", begin + "step.started a," + stepB,
 			`step.finished is absent for step "a" before step.started of step "b"`},
 		{"step open at the diff", begin + "step.started a," + ended,
@@ -125,9 +128,11 @@ func TestCheckOrder(t *testing.T) {
 			"event 5 (run.completed) is out of order after run.completed"},
 		{"event after the end", "run.started,run.completed interrupted,gate.blocked",
 			"event 2 (gate.blocked) is out of order after run.completed"},
-		{"step after a gate", begin + "gate.blocked," + stepA, "event 4 (step.started) is out of order after plan.updated"},
+		{"step after a gate", begin + "gate.blocked," + stepA, "event 4 (step.started) is out of order after " +
+			"plan.updated"},
 		{"diff after a gate", begin + "gate.blocked," + ended, "event 4 (git.diff.checked) stands after gate.blocked"},
-		{"pass after a gate", begin + "gate.blocked,run.completed pass", "git.diff.checked is absent before run.completed"},
+		{"pass after a gate", begin + "gate.blocked,run.completed pass", "git.diff.checked is absent before " +
+			"run.completed"},
 		{"step before the approval", begin + "approval.requested," + stepA,
 			`approval.granted is absent for step "a" before step.started`},
 		{"step after a denial", begin + "approval.requested,approval.denied," + stepA,
@@ -137,7 +142,8 @@ func TestCheckOrder(t *testing.T) {
 		{"approval after a step", begin + stepA + "approval.requested", "event 8 (approval.requested) is out of order"},
 		{"approval of nothing", "run.started,approval.requested",
 			"task.contract.created is absent before approval.requested"},
-		{"a turn", chosen + "step.started a agent:x,agent.session a,agent.tool a,agent.end a,patch.applied a,step.finished a," + stepB + ended + "run.completed pass", ""},
+		{"a turn", chosen + "step.started a agent:x,agent.session a,agent.tool a,agent.end a,patch.applied " +
+			"a,step.finished a," + stepB + ended + "run.completed pass", ""},
 		{"a turn that was cut", chosen + "step.started a agent:x,agent.session a,run.completed interrupted", ""},
 		{"a turn without an end that failed", chosen + "step.started a agent:x,agent.session a,step.finished a fail," +
 			ended + "run.completed fail", ""},
@@ -164,9 +170,11 @@ func TestCheckOrder(t *testing.T) {
 			`agent.end is absent of step "a", which passed`},
 		{"a pass without a turn", chosen + "step.started a agent:x,step.finished a",
 			`agent.end is absent of step "a", which passed`},
-		{"a turn that goes on after its end", chosen + "step.started a agent:x,agent.end a,agent.message a,step.finished a",
+		{"a turn that goes on after its end", chosen + "step.started a agent:x,agent.end a,agent.message " +
+			"a,step.finished a",
 			`agent.end is absent of step "a", which passed`},
-		{"a turn outside a step", chosen + "agent.message a", `step.started is absent for step "a" before agent.message`},
+		{"a turn outside a step", chosen + "agent.message a",
+			`step.started is absent for step "a" before agent.message`},
 		{"a turn after the patch", chosen + "step.started a agent:x,patch.applied a,agent.message a",
 			`event 6 (agent.message) is out of order within step "a"`},
 		{"a turn of another step", chosen + "step.started a agent:x,agent.message b",

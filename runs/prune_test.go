@@ -65,7 +65,8 @@ func TestPruneReadsFew(t *testing.T) {
 	}
 	end()
 	newRecordOf(t, store, aTime.Add(3*time.Hour), 99, RunStartedData{Parent: &ParentData{Run: ids[0]}})
-	if gone, err := store.Prune(keep, runs*time.Hour-time.Minute, now); err != nil || len(gone) != 2 || gone[0] != ids[0] {
+	if gone, err := store.Prune(keep, runs*time.Hour-time.Minute, now); err != nil || len(gone) != 2 ||
+		gone[0] != ids[0] {
 		t.Errorf("gone are %v, %v", gone, err)
 	}
 }

@@ -102,7 +102,8 @@ func (r *Record) sealCommits(run *Run, data *CompletedData) error {
 		return nil
 	}
 	digest, size, err := r.Digest(BundleFile)
-	data.Bundle = &BundleData{File: BundleFile, Digest: digest, Bytes: size, Ref: "refs/markmill/runs/" + string(run.ID)}
+	data.Bundle = &BundleData{File: BundleFile, Digest: digest, Bytes: size, Ref: "refs/markmill/runs/" +
+		string(run.ID)}
 	return err
 }
 

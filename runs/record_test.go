@@ -46,7 +46,8 @@ func newRecordOf(t testing.TB, store Store, start time.Time, random byte, starte
 	r.dir = created(t, store, r.id)
 	r.write("notebook.md", string(r.source))
 	var err error
-	if r.Journal, err = CreateJournal(filepath.Join(r.dir, JournalFile), DigestOf(r.source), ticking(start)); err != nil {
+	if r.Journal, err = CreateJournal(filepath.Join(r.dir, JournalFile), DigestOf(r.source),
+		ticking(start)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -91,16 +92,19 @@ func (r *record) steps() {
 		Program: "/bin/bash", Attempt: 1})
 	mustAppend(r.t, j, ScrapRecorded, "change", ScrapData{Name: "old", Type: ScrapJSON, Value: codec.Raw("1.50")})
 	mustAppend(r.t, j, ScrapRecorded, "change", ScrapData{
-		Name: "plot", Type: ScrapImage, File: "steps/00-change/plot.png", Digest: r.write("steps/00-change/plot.png", "PNG"),
+		Name: "plot", Type: ScrapImage, File: "steps/00-change/plot.png", Digest: r.write("steps/00-change/plot.png",
+			"PNG"),
 	})
 	mustAppend(r.t, j, PatchApplied, "change", PatchData{
-		Commit: "c1", Patch: "steps/00-change/diff.patch", Digest: r.write("steps/00-change/diff.patch", "--- a\n+++ b\n"),
+		Commit: "c1", Patch: "steps/00-change/diff.patch", Digest: r.write("steps/00-change/diff.patch",
+			"--- a\n+++ b\n"),
 		Files: []ChangedFile{{Path: "parser/parse.go", Status: "modified", Added: 1, Deleted: 1}},
 	})
 	mustAppend(r.t, j, StepFinished, "change", StepFinishedData{
 		Index: 0, Status: StepPassed, Attempts: 1, DurationNS: 5,
 		Stdout: StreamData{File: "steps/00-change/stdout", Bytes: 3, Digest: r.write("steps/00-change/stdout", "hi\n")},
-		Result: "steps/00-change/result.json", ResultDigest: r.write("steps/00-change/result.json", "{}\n"), Commit: "c1",
+		Result: "steps/00-change/result.json", ResultDigest: r.write("steps/00-change/result.json", "{}\n"),
+		Commit: "c1",
 	})
 	mustAppend(r.t, j, StepStarted, "check", StepStartedData{Index: 1, Dir: "steps/01-check", Kernel: "python",
 		Attempt: 1})

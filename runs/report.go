@@ -148,7 +148,8 @@ func (r *Report) addSteps(run *Run) {
 			StartedAt: s.StartedAt, FinishedAt: s.FinishedAt, Attempts: s.Attempts,
 		}
 		if s.Step != nil {
-			step.Kernel, step.Program, step.Version, step.Dir = s.Step.Kernel, s.Step.Program, s.Step.Version, s.Step.Dir
+			step.Kernel, step.Program, step.Version, step.Dir = s.Step.Kernel, s.Step.Program, s.Step.Version,
+				s.Step.Dir
 			if !slices.Contains(kernels, step.Kernel) {
 				kernels = append(kernels, step.Kernel)
 			}

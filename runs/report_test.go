@@ -33,8 +33,9 @@ func TestReportHasEveryMember(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for name, want := range map[string]string{
-		"schema_version": `1`, "task_id": `"fix"`, "status": `"pass"`, "backend": `"bash,python"`, "backend_exit_code": `0`,
-		"artifacts_dir": `"."`, "base_commit": `"b0"`, "result_commit": `"c1"`, "allowed_writes_passed": `true`,
+		"schema_version": `1`, "task_id": `"fix"`, "status": `"pass"`, "backend": `"bash,python"`,
+		"backend_exit_code": `0`,
+		"artifacts_dir":     `"."`, "base_commit": `"b0"`, "result_commit": `"c1"`, "allowed_writes_passed": `true`,
 		"approval_status": `"not-required"`, "blockers": `[]`, "run_started_at": `"2020-11-21T09:00:00.001Z"`,
 		"parameters":   `[{"from":"-p","given":true,"name":"n","type":"int","value":12345678901234567890123}]`,
 		"freshness":    `{"passed":true,"stale":[]}`,

@@ -161,7 +161,8 @@ func carriedFiles(run *Run) func(name string) bool {
 		}
 		for _, dir := range dirs {
 			if rest, below := strings.CutPrefix(name, dir); below {
-				return rest != "result.json" && !strings.HasPrefix(rest, ReplayDir+"/") && !strings.HasPrefix(rest, JudgedDir+"/")
+				return rest != "result.json" && !strings.HasPrefix(rest, ReplayDir+"/") &&
+					!strings.HasPrefix(rest, JudgedDir+"/")
 			}
 		}
 		return false

@@ -68,7 +68,8 @@ func readScrap(line []byte) (ScrapData, error) {
 	case scrap.Name == "":
 		return scrap, errors.New("a scrap without a name")
 	case !slices.Contains(scrapTypes, scrap.Type):
-		return scrap, fmt.Errorf("scrap %q is of the unknown type %q; the types are %q", scrap.Name, scrap.Type, scrapTypes)
+		return scrap, fmt.Errorf("scrap %q is of the unknown type %q; the types are %q", scrap.Name,
+			scrap.Type, scrapTypes)
 	case file && scrap.File == "":
 		return scrap, fmt.Errorf("scrap %q is of type %s and names no file", scrap.Name, scrap.Type)
 	case !file && len(scrap.Value) == 0:

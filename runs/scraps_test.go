@@ -22,7 +22,8 @@ func TestReadScraps(t *testing.T) {
 	}{
 		{"nothing", "", nil, 0, nil},
 		{"one", good, []ScrapData{n}, len(good), nil},
-		{"CRLF and empty lines", "\n\r\n" + strings.TrimSuffix(good, "\n") + "\r\n", []ScrapData{n}, len(good) + 4, nil},
+		{"CRLF and empty lines", "\n\r\n" + strings.TrimSuffix(good, "\n") + "\r\n", []ScrapData{n}, len(good) + 4,
+			nil},
 		{"text", `{"name":"t","type":"text","value":"x"}` + "\n",
 			[]ScrapData{{Name: "t", Type: ScrapText, Value: codec.Raw(`"x"`)}}, 39, nil},
 		{"null", `{"name":"t","type":"json","value":null}` + "\n",
@@ -53,8 +54,8 @@ func TestReadScraps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(scraps, c.scraps) || offset != int64(c.offset) || !reflect.DeepEqual(lines, c.lines) {
-				t.Errorf("got %+v, offset %d, lines %v (%v); want %+v, %d, %v", scraps, offset, lines, err, c.scraps, c.offset,
-					c.lines)
+				t.Errorf("got %+v, offset %d, lines %v (%v); want %+v, %d, %v", scraps, offset, lines, err, c.scraps,
+					c.offset, c.lines)
 			}
 		})
 	}

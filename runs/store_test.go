@@ -117,7 +117,8 @@ func TestFind(t *testing.T) {
 	second := newRecord(t, store, aTime.Add(500*time.Millisecond), 0x02).id // in the same second
 	longer := created(t, store, first+"b")
 	for word, want := range map[string]RunID{
-		"last": second, "latest": second, string(first): first, "02": second, string(second[:len(second)-1]): second, "a1": first, "-a1b": first + "b", "fix-02": second, "0000Z-fix-0": second, "-fix-a1b": first + "b",
+		"last": second, "latest": second, string(first): first, "02": second, string(second[:len(second)-1]): second,
+		"a1": first, "-a1b": first + "b", "fix-02": second, "0000Z-fix-0": second, "-fix-a1b": first + "b",
 	} {
 		id, path, err := store.Find(word)
 		if err != nil || id != want || path != store.Path(want) {
@@ -203,12 +204,14 @@ func thousands(t testing.TB, n int) Store {
 		dir := created(t, store, id)
 		var text []byte
 		prev := aSource
-		for seq, data := range []any{RunStartedData{RunID: id, Notebook: "many.md"}, PlanData{}, CompletedData{Status: Pass}} {
+		for seq, data := range []any{RunStartedData{RunID: id, Notebook: "many.md"}, PlanData{},
+			CompletedData{Status: Pass}} {
 			raw, err := codec.Marshal(data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			event := Event{Seq: seq, Time: start, Type: []EventType{RunStarted, PlanUpdated, RunCompleted}[seq], Data: raw,
+			event := Event{Seq: seq, Time: start, Type: []EventType{RunStarted, PlanUpdated, RunCompleted}[seq],
+				Data: raw,
 				Prev: prev}
 			line, hash, err := event.line()
 			if err != nil {
@@ -232,7 +235,8 @@ func TestPrunable(t *testing.T) {
 	young := newRecord(t, store, now.Add(-time.Hour), 3).id
 	var sweeps []SweepID
 	for i, id := range []RunID{outer, young} {
-		sweep, err := store.CreateSweep(SweepStartedData{SweepID: SweepID(fmt.Sprintf("sweep-20260101T00000%dZ-x-1", i)),
+		sweep, err := store.CreateSweep(SweepStartedData{SweepID: SweepID(fmt.Sprintf("sweep-20260101T00000%dZ-x-1",
+			i)),
 			SourceFile: "notebook.md", Rows: []SweepRow{{}}}, nil, ticking(aTime))
 		if err == nil {
 			err = errors.Join(sweep.Append(SweepRunStarted, SweepRunStartedData{Row: 1, Run: id}), sweep.Close())

@@ -122,7 +122,8 @@ type SweepState struct {
 // Missing reports whether the row has no run that came to its end, or one whose record could not be written, as on a
 // full disk.
 func (s *SweepState) Missing() bool {
-	return s.Ended == nil || s.Ended.Status == Interrupted || strings.HasPrefix(s.Ended.Reason, CodeArtifactWriteFailure)
+	return s.Ended == nil || s.Ended.Status == Interrupted ||
+		strings.HasPrefix(s.Ended.Reason, CodeArtifactWriteFailure)
 }
 
 // Verdict is the status and the exit code of a sweep as its rows are: the worst of them, or pass if one of several

@@ -35,7 +35,8 @@ func CountJUnit(r io.Reader) *TestCounts {
 			root = "testsuites"
 			switch {
 			case depth > 0:
-				if depth++; depth == 2 && (name == "failure" || name == "error" || name == "skipped" && result == "passed") {
+				if depth++; depth == 2 && (name == "failure" || name == "error" || name == "skipped" &&
+					result == "passed") {
 					result = name
 				}
 			case name == "testcase":

@@ -11,14 +11,16 @@ func TestCountJUnit(t *testing.T) {
 		name, text string
 		want       *TestCounts
 	}{
-		{"as pytest writes it", `<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" tests="9">` +
-			`<testcase name="a"/><testcase name="b"><failure message="no">x</failure></testcase>` +
-			`<testcase name="c"><skipped type="pytest.xfail"/></testcase>` +
-			`<testcase name="d"><system-out>failure</system-out><error/></testcase></testsuite></testsuites>`,
+		{"as pytest writes it",
+			`<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" tests="9">` +
+				`<testcase name="a"/><testcase name="b"><failure message="no">x</failure></testcase>` +
+				`<testcase name="c"><skipped type="pytest.xfail"/></testcase>` +
+				`<testcase name="d"><system-out>failure</system-out><error/></testcase></testsuite></testsuites>`,
 			reported("junit", 1, 2, 1)},
-		{"one suite in another, a test that failed and in its teardown, too", `<testsuite><testsuite><testcase name="a">` +
-			`<failure/><error/></testcase></testsuite><testcase name="b"><properties><property name="failure"/></properties>` +
-			`</testcase></testsuite>`, reported("junit", 1, 1, 0)},
+		{"one suite in another, a test that failed and in its teardown, too",
+			`<testsuite><testsuite><testcase name="a">` +
+				`<failure/><error/></testcase></testsuite><testcase name="b"><properties><property name="failure"/></properties>` +
+				`</testcase></testsuite>`, reported("junit", 1, 1, 0)},
 		{"a second try that passed", `<testsuite><testcase><flakyFailure/></testcase></testsuite>`,
 			reported("junit", 1, 0, 0)},
 		{"no tests", "<testsuites/>", reported("junit", 0, 0, 0)},
@@ -37,14 +39,15 @@ func TestCountJUnit(t *testing.T) {
 
 func TestCountGoEvents(t *testing.T) {
 	event := func(action, pkg, test string) string {
-		return `{"Time":"2026-01-01T00:00:00Z","Action":"` + action + `","Package":"` + pkg + `","Test":"` + test + `"}` +
-			"\n"
+		return `{"Time":"2026-01-01T00:00:00Z","Action":"` + action + `","Package":"` + pkg + `","Test":"` + test +
+			`"}` + "\n"
 	}
 	whole := `{"Action":"start","Package":"p"}` + "\n" + event("run", "p", "TestA") + event("run", "p", "TestA/sub") +
 		`{"Action":"output","Package":"p","Test":"TestA","Output":"` + strings.Repeat("x", 2*maxEvent) + `"}` + "\n" +
 		"a line that something else printed\n" +
 		event("pass", "p", "TestA/sub") + event("pass", "p", "TestA") +
-		event("run", "q", "TestA") + event("fail", "q", "TestA") + event("run", "p", "TestB") + event("skip", "p", "TestB") +
+		event("run", "q", "TestA") + event("fail", "q", "TestA") + event("run", "p", "TestB") + event("skip",
+		"p", "TestB") +
 		`{"Action":"fail","Package":"p"}` + "\n"
 	for _, c := range []struct {
 		name, text string

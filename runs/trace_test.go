@@ -113,7 +113,8 @@ func TestTraceMistakes(t *testing.T) {
 		return strings.Replace(string(text), old, new, 1)
 	}
 	for name, bad := range map[string]string{
-		"empty": "", "cut": string(text[:200]), "no spans": `{"resourceSpans":[]}`, "deep": string(many), "two runs": string(two),
+		"empty": "", "cut": string(text[:200]), "no spans": `{"resourceSpans":[]}`, "deep": string(many),
+		"two runs":   string(two),
 		"time":       change(`"startTimeUnixNano":"`, `"startTimeUnixNano":"x`),
 		"a stranger": change(`"parentSpanId":"`, `"parentSpanId":"0`),
 	} {

@@ -20,8 +20,8 @@ func TestTranscriptIsReadAgain(t *testing.T) {
 		var wrote strings.Builder
 		var want []AgentData
 		for range rapid.IntRange(1, 6).Draw(t, "events") {
-			e := AgentData{Kind: rapid.SampledFrom([]AgentKind{AgentMessage, AgentSteer, AgentError, AgentCommand, AgentEdit,
-				AgentTool}).Draw(t, "kind")}
+			e := AgentData{Kind: rapid.SampledFrom([]AgentKind{AgentMessage, AgentSteer, AgentError, AgentCommand,
+				AgentEdit, AgentTool}).Draw(t, "kind")}
 			n := len(want)
 			switch e.Kind {
 			case AgentCommand:
@@ -52,7 +52,8 @@ func TestTranscriptIsReadAgain(t *testing.T) {
 		for i, w := range want {
 			g := got[i]
 			if g.Kind != w.Kind || g.Text != w.Text || g.Command != w.Command || g.Path != w.Path ||
-				strings.TrimRight(g.Output, "\n") != w.Output || w.Exit != nil && (g.Exit == nil || *g.Exit != *w.Exit) {
+				strings.TrimRight(g.Output, "\n") != w.Output || w.Exit != nil &&
+				(g.Exit == nil || *g.Exit != *w.Exit) {
 				t.Fatalf("entry %d is read as %+v, and was %+v:\n%s", i, g, w, wrote.String())
 			}
 		}

@@ -17,25 +17,29 @@ func TestVerdict(t *testing.T) {
 		{"fail", begin + stepA + stepB + checked + "fail", nil, Fail, 1},
 		{"blocked", begin + "gate.blocked,run.completed blocked", nil, Blocked, 3},
 		{"running", begin + stepA, nil, Running, 137},
-		{"interrupted", begin + "run.completed interrupted", func(r *Run) { r.Completed.Signal = 15 }, Interrupted, 143},
+		{"interrupted", begin + "run.completed interrupted", func(r *Run) { r.Completed.Signal = 15 }, Interrupted,
+			143},
 		{"interrupted without a word", begin + "run.completed interrupted", nil, Interrupted, 137},
 		{"pass after a gate", begin + "gate.blocked," + checked + "pass", nil, Fail, 1},
 		{"pass after a denial", begin + "approval.requested,approval.denied," + checked + "pass", nil, Fail, 1},
-		{"pass with an approval awaited", begin + "approval.requested," + stepA + stepB + checked + "pass", nil, Fail, 1},
-		{"pass with a failed step", begin + stepA + "step.started b,step.finished b fail," + checked + "pass", nil, Fail, 1},
-		{"pass with a timeout", begin + stepA + "step.started b,step.finished b timeout," + checked + "pass", nil, Fail, 1},
+		{"pass with an approval awaited", begin + "approval.requested," + stepA + stepB + checked + "pass",
+			nil, Fail, 1},
+		{"pass with a failed step", begin + stepA + "step.started b,step.finished b fail," + checked + "pass",
+			nil, Fail, 1},
+		{"pass with a timeout", begin + stepA + "step.started b,step.finished b timeout," + checked + "pass",
+			nil, Fail, 1},
 		{"pass with a step not reached", begin + stepA + checked + "pass", nil, Fail, 1},
-		{"pass with an allowed failure", begin + stepA + "step.started b,step.finished b allowed," + checked + "pass", nil,
-			Pass, 0},
+		{"pass with an allowed failure", begin + stepA + "step.started b,step.finished b allowed," + checked + "pass",
+			nil, Pass, 0},
 		{"pass without a diff", begin + stepA + stepB + "run.completed pass", nil, Fail, 1},
 		{"pass with a blocker", begin + stepA + stepB + checked + "pass",
 			func(r *Run) { r.Completed.Blockers = []Blocker{{Code: CodeNoDiff}} }, Fail, 1},
-		{"pass outside allow", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Diff.AllowedPassed = false }, Fail,
-			1},
+		{"pass outside allow", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Diff.AllowedPassed = false },
+			Fail, 1},
 		{"pass without a check of the diff", begin + stepA + stepB + checked + "pass",
 			func(r *Run) { *r.Diff = DiffCheckedData{Skipped: "no repository"} }, Pass, 0},
-		{"pass with red tests", begin + stepA + stepB + checked + "pass", func(r *Run) { r.Verification.Passed = false },
-			Fail, 1},
+		{"pass with red tests", begin + stepA + stepB + checked + "pass",
+			func(r *Run) { r.Verification.Passed = false }, Fail, 1},
 		{"pass without tests", begin + stepA + stepB + checked + "pass",
 			func(r *Run) { *r.Verification = VerificationData{Skipped: "no step has the tag"} }, Pass, 0},
 		{"pass with a changed source", begin + stepA + stepB + checked + "pass",
@@ -50,7 +54,8 @@ func TestVerdict(t *testing.T) {
 			r.Contract.EvidenceExpectations, r.Diff.Files = []string{"diff"}, []ChangedFile{{Path: "f"}}
 		}, Pass, 0},
 		{"pass without required tests", begin + stepA + stepB + checked + "pass", func(r *Run) {
-			r.Contract.EvidenceExpectations, *r.Verification = []string{"tests"}, VerificationData{Skipped: "no step has the tag"}
+			r.Contract.EvidenceExpectations, *r.Verification = []string{"tests"},
+				VerificationData{Skipped: "no step has the tag"}
 		}, Fail, 1},
 		{"pass without a required approval", begin + stepA + stepB + checked + "pass",
 			func(r *Run) { r.Contract.ApprovalRequired = true }, Fail, 1},
@@ -71,7 +76,8 @@ func TestVerdict(t *testing.T) {
 				c.change(run)
 			}
 			if run.Status() != c.status || run.ExitCode() != c.exit {
-				t.Errorf("got %s and %d, want %s and %d (%s)", run.Status(), run.ExitCode(), c.status, c.exit, run.contradiction())
+				t.Errorf("got %s and %d, want %s and %d (%s)", run.Status(), run.ExitCode(), c.status, c.exit,
+					run.contradiction())
 			}
 		})
 	}

@@ -261,8 +261,8 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 	case left != nil:
 		c.v.regions(name, want, source)
 		if got := DigestOf(want); got != left.Digest || int64(len(want)) != left.Bytes {
-			c.v.find(name, "is not what the journal gives: the run left %s, %d bytes, and made again it is %s, %d bytes; "+
-				"Markmill %s made the run", left.Digest, left.Bytes, got, len(want), version)
+			c.v.find(name, "is not what the journal gives: the run left %s, %d bytes, and made again it is %s, %d "+
+				"bytes; Markmill %s made the run", left.Digest, left.Bytes, got, len(want), version)
 		}
 	case reports(run, CodeSecretLeaked): // its text lacks what showed the secret
 	case !bytes.Equal(text, want):
@@ -313,7 +313,8 @@ func (v *Verification) regions(where string, text, source []byte) {
 		return
 	}
 	if got := DigestOf(stripped.Source); Digest(stripped.Manifest.Source) != got {
-		v.find(where, "its manifest names the source %s, and without its regions it is %s", stripped.Manifest.Source, got)
+		v.find(where, "its manifest names the source %s, and without its regions it is %s", stripped.Manifest.Source,
+			got)
 	}
 	if source != nil && !bytes.Equal(stripped.Source, source) {
 		v.find(where, "line %d without the regions is not the source's", firstDifference(stripped.Source, source))

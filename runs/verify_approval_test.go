@@ -39,15 +39,18 @@ func anApprovedRun(t *testing.T, change func(*approved)) *record {
 		EvidenceExpectations: []string{"approval"},
 		Parameters: []ParamData{{Name: "n", Type: "int", Value: codec.Raw("1")},
 			{Name: "s", Type: "secret", Value: codec.Raw(`"***"`)}}}
-	terms := Terms{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree", EvidenceExpectations: []string{"approval"},
-		Notebook:   DigestOf(r.source),
-		Parameters: []TermsParam{{"n", "int", codec.Raw("1")}, {"s", "secret", codec.Raw(`"hmac-sha256:00"`)}}}
+	terms := Terms{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree",
+		EvidenceExpectations: []string{"approval"},
+		Notebook:             DigestOf(r.source),
+		Parameters: []TermsParam{{"n", "int", codec.Raw("1")},
+			{"s", "secret", codec.Raw(`"hmac-sha256:00"`)}}}
 	a := &approved{
 		request: &ApprovalRequest{Run: r.id, Terms: terms, Time: aTime},
 		answer: &Approval{ID: "a1", Answer: AnswerGranted, Terms: terms, Run: "earlier", Actor: "alice",
 			Time:    aTime.Add(-time.Minute),
 			Expires: aTime.Add(time.Hour)},
-		event: &ApprovalGrantedData{ID: "a1", Actor: "alice", Time: aTime.Add(-time.Minute), Expires: aTime.Add(time.Hour),
+		event: &ApprovalGrantedData{ID: "a1", Actor: "alice", Time: aTime.Add(-time.Minute),
+			Expires:    aTime.Add(time.Hour),
 			Principals: "alice@example.org"},
 		signers: "alice@example.org " + string(ssh.MarshalAuthorizedKey(signer.PublicKey())), sign: signer,
 	}
@@ -160,7 +163,8 @@ func TestVerifyApprovalOutOfNowhere(t *testing.T) {
 // The report cites the approval that was used.
 func TestReportCitesTheApproval(t *testing.T) {
 	report, err := At(anApprovedRun(t, func(*approved) {}).dir).ReadReport()
-	if err != nil || report.Approval == nil || report.Approval.ID != "a1" || report.ApprovalStatus != ApprovalIsGranted {
+	if err != nil || report.Approval == nil || report.Approval.ID != "a1" ||
+		report.ApprovalStatus != ApprovalIsGranted {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -114,7 +114,8 @@ func (c *check) earlier(where string, from *ResumedData, start Digest) []Event {
 	case started.RunID != from.Run || from.File != ResumedFile(from.Run):
 		c.v.find(from.File, "is of run %s, and the run says that it resumes %s", started.RunID, from.Run)
 	case last.Seq != from.Seq || last.Hash != from.Hash:
-		c.v.find(from.File, "ends with event %d (%s), and the run says %d (%s)", last.Seq, last.Hash, from.Seq, from.Hash)
+		c.v.find(from.File, "ends with event %d (%s), and the run says %d (%s)", last.Seq, last.Hash,
+			from.Seq, from.Hash)
 	default:
 		return events
 	}

@@ -50,7 +50,8 @@ func goneOn(t *testing.T, then, source []byte, fork *ForkData,
 	}
 	open := func(file string, source []byte) {
 		var err error
-		if journal, err = CreateJournal(filepath.Join(dir, filepath.FromSlash(file)), DigestOf(source), clock); err != nil {
+		if journal, err = CreateJournal(filepath.Join(dir, filepath.FromSlash(file)), DigestOf(source),
+			clock); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +169,8 @@ func TestVerifyCarried(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, now := range []string{strings.Replace(string(text), `"status":"pass"`, `"status":"fail"`, 1), string(text[:len(text)-1]), ""} {
+		for _, now := range []string{strings.Replace(string(text), `"status":"pass"`, `"status":"fail"`, 1),
+			string(text[:len(text)-1]), ""} {
 			if err := os.WriteFile(found[0], []byte(now), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +195,8 @@ func TestVerifyFork(t *testing.T) {
 		want      string // "" is nothing
 	}{
 		{"a later step has changed", "Prose.\n\n" + a + strings.Replace(b, "two", "2", 1), "b", ""},
-		{"the output of the carried step is shown otherwise", strings.Replace(a, "#a", "#a output=folded", 1) + b, "b", ""},
+		{"the output of the carried step is shown otherwise", strings.Replace(a, "#a", "#a output=folded", 1) + b, "b",
+			""},
 		{"the carried step has changed", strings.Replace(a, "one", "1", 1) + b, "b", "another step of that id"},
 		{"its options have changed", strings.Replace(a, "#a", "#a retries=2", 1) + b, "b", "another step of that id"},
 		{"the carried step is gone", b, "b", "another step of that id"},

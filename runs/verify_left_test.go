@@ -59,7 +59,8 @@ func TestVerifyLeft(t *testing.T) {
 	}{
 		{"both", started, CompletedData{Status: Pass, Outputs: both}, "", ""},
 		{"another digest", started, CompletedData{Status: Pass,
-			Outputs: other(func(o *LeftOutput) { o.Digest = both[0].Digest })}, "", "output.ipynb: is not what the journal gives: the run left sha256:"},
+			Outputs: other(func(o *LeftOutput) { o.Digest = both[0].Digest })}, "", "output.ipynb: is not what the " +
+			"journal gives: the run left sha256:"},
 		{"another size", started, CompletedData{Status: Pass, Outputs: other(func(o *LeftOutput) { o.Bytes++ })}, "",
 			"output.ipynb: is not what the journal gives: the run left sha256:"},
 		{"another name", started, CompletedData{Status: Pass, Outputs: other(func(o *LeftOutput) { o.Name = "x" })}, "",
@@ -68,11 +69,11 @@ func TestVerifyLeft(t *testing.T) {
 		{"without OUTPUT", RunStartedData{OutputForm: "ipynb"}, CompletedData{Status: Pass, Outputs: both}, "", keeps},
 		{"at an address", RunStartedData{Output: "s3://b/out.ipynb", OutputForm: "ipynb"},
 			CompletedData{Status: Pass, Outputs: both}, "", keeps},
-		{"no Jupyter notebook", RunStartedData{Output: "/somewhere/out.md"}, CompletedData{Status: Pass, Outputs: both[:1]},
-			"", keeps},
+		{"no Jupyter notebook", RunStartedData{Output: "/somewhere/out.md"}, CompletedData{Status: Pass,
+			Outputs: both[:1]}, "", keeps},
 		{"interrupted", started, CompletedData{Status: Interrupted, Outputs: both}, "", keeps},
-		{"a secret", started, CompletedData{Status: Fail, Blockers: []Blocker{{Code: CodeSecretLeaked}}, Outputs: both}, "",
-			keeps},
+		{"a secret", started, CompletedData{Status: Fail, Blockers: []Blocker{{Code: CodeSecretLeaked}}, Outputs: both},
+			"", keeps},
 		{"kept all the same", started, CompletedData{Status: Pass, Outputs: both}, jupyterOutput,
 			"output.ipynb: is there, and the journal says that it is not kept"},
 	} {
@@ -89,7 +90,8 @@ func TestVerifyLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.want == "" && !v.OK() || c.want != "" && (v.OK() || !strings.HasPrefix(v.Findings[0].String(), c.want)) {
+			if c.want == "" && !v.OK() || c.want != "" &&
+				(v.OK() || !strings.HasPrefix(v.Findings[0].String(), c.want)) {
 				t.Errorf("got %v, want %q", v.Findings, c.want)
 			}
 			if c.want != "" {
@@ -103,7 +105,8 @@ func TestVerifyLeft(t *testing.T) {
 			if err := os.WriteFile(output, text, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if v, err = VerifyOutput(output, store, rendering(renderBoth), Signers{}); err != nil || !v.OK() || v.RunID != r.id {
+			if v, err = VerifyOutput(output, store, rendering(renderBoth), Signers{}); err != nil || !v.OK() ||
+				v.RunID != r.id {
 				t.Errorf("by its OUTPUT: %v, %v", v, err)
 			}
 		})

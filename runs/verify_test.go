@@ -116,8 +116,10 @@ func TestVerifyDoesNotTrustSums(t *testing.T) {
 		{JournalFile, `"exit":0`, `"exit":1`, "events.jsonl: line 8: event 7: hash mismatch"},
 		{TestLogFile, "3", "4", "report.json: artifact_digests is"},
 		{OutputFile, "exit 0", "exit 1", "report.json: artifact_digests is"},
-		{ReportFile, `"status": "pass"`, `"status": "fail"`, `report.json: status is "fail" and the record gives "pass"`},
-		{ReportFile, `"task_id": "fix"`, `"task_id": "fax"`, `report.json: task_id is "fax" and the record gives "fix"`},
+		{ReportFile, `"status": "pass"`, `"status": "fail"`,
+			`report.json: status is "fail" and the record gives "pass"`},
+		{ReportFile, `"task_id": "fix"`, `"task_id": "fax"`,
+			`report.json: task_id is "fax" and the record gives "fix"`},
 		{ReportFile, `"task_id"`, `"task"`, "report.json: task_id is missing"},
 		{ReportFile, `12345678901234567890123`, `12345678901234567890124`, "report.json: parameters is"},
 	} {

@@ -33,7 +33,8 @@ type cutTurn struct {
 }
 
 // carriedTurn checks one event, and reports whether it holds.
-func (c *check) carriedTurn(where string, e Event, turns map[notebooks.StepID]*cutTurn, journals map[RunID][]Event) bool {
+func (c *check) carriedTurn(where string, e Event, turns map[notebooks.StepID]*cutTurn,
+	journals map[RunID][]Event) bool {
 	mark, err := carriedOf(e)
 	turn, resume := turns[e.Step], e.Type == AgentEventPrefix+EventType(AgentResume)
 	switch {
@@ -47,8 +48,8 @@ func (c *check) carriedTurn(where string, e Event, turns map[notebooks.StepID]*c
 			len(turn.left), turn.run)
 		return false
 	case mark == nil && (turn == nil || !resume):
-		c.v.find(where, "event %d (%s): a turn goes on, and not with what it had and %s%s", e.Seq, e.Type, AgentEventPrefix,
-			AgentResume)
+		c.v.find(where, "event %d (%s): a turn goes on, and not with what it had and %s%s", e.Seq, e.Type,
+			AgentEventPrefix, AgentResume)
 		return false
 	case mark == nil:
 		delete(turns, e.Step)

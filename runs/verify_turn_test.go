@@ -51,14 +51,16 @@ func TestVerifyCarriedTurn(t *testing.T) {
 		{"one more", []Event{session, command, command, resume}, "has no further event of the turn"},
 		{"its end is carried", []Event{session, command, carried(before[5], nil)}, "has no further event of the turn"},
 		{"of an earlier attempt", []Event{carried(before[1], nil), resume}, "is carried from event 1"},
-		{"of a run that it does not resume", []Event{carried(before[3], func(d *AgentData) { d.Carried.Run = "other" })},
-			"has no further event of the turn"},
+		{"of a run that it does not resume",
+			[]Event{carried(before[3], func(d *AgentData) { d.Carried.Run = "other" })}, "has no further event of " +
+				"the turn"},
 		{"it does not say that it goes on", []Event{session, command, message}, "a turn goes on, and not with"},
 		{"it goes on with nothing", []Event{resume, message}, "a turn goes on, and not with"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			check := &check{v: &Verification{}}
-			check.carriedTurns([]chained{{JournalFile, append([]Event{started}, c.turn...)}}, map[RunID][]Event{was: before})
+			check.carriedTurns([]chained{{JournalFile, append([]Event{started}, c.turn...)}},
+				map[RunID][]Event{was: before})
 			expectFinding(t, check.v.Findings, c.want)
 		})
 	}

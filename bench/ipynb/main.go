@@ -34,7 +34,8 @@ func copyNotebook(from, to string) error {
 	cells := map[int]ipynb.CellResult{}
 	for i, c := range nb.Cells {
 		if c.Type == "code" {
-			cells[i] = ipynb.CellResult{Outputs: codec.Raw(text[c.OutputsAt.Span.Start:c.OutputsAt.Span.End]), Count: i + 1}
+			cells[i] = ipynb.CellResult{Outputs: codec.Raw(text[c.OutputsAt.Span.Start:c.OutputsAt.Span.End]),
+				Count: i + 1}
 		}
 	}
 	if text, err = nb.With(ipynb.Result{Cells: cells}); err != nil {

@@ -129,7 +129,8 @@ func repository(dir string) error {
 	const by = "A <a@example.org> 1700000000 +0000"
 	commit, err := object("commit", "tree "+tree+"\nauthor "+by+"\ncommitter "+by+"\n\nbase\n")
 	return errors.Join(err, write("HEAD", []byte("ref: refs/heads/main\n")),
-		write("refs/heads/main", []byte(commit+"\n")), write("config", []byte("[core]\n\trepositoryformatversion = 0\n")))
+		write("refs/heads/main", []byte(commit+"\n")),
+		write("config", []byte("[core]\n\trepositoryformatversion = 0\n")))
 }
 
 // A run can be ended from outside; its record says why.
@@ -146,7 +147,8 @@ func ExampleAbort() {
 	go func() { // as another process would
 		defer close(ended)
 		asked := runs.AbortData{Reason: "not today", Actor: "alice", Time: time.Now()}
-		if _, err := api.Abort(context.Background(), runs.Store{Dir: store}.Path(<-started), asked, time.Now); err != nil {
+		if _, err := api.Abort(context.Background(), runs.Store{Dir: store}.Path(<-started), asked,
+			time.Now); err != nil {
 			log.Fatal(err)
 		}
 	}()
@@ -214,7 +216,8 @@ func ExampleRun_replay() {
 	dir, remove := folder()
 	defer remove()
 	notebook := filepath.Join(dir, "task.md")
-	if err := os.WriteFile(notebook, []byte("```bash {#a}\ntrue\n```\n\n```bash {#b}\nfalse\n```\n"), 0o644); err != nil {
+	if err := os.WriteFile(notebook, []byte("```bash {#a}\ntrue\n```\n\n```bash {#b}\nfalse\n```\n"),
+		0o644); err != nil {
 		log.Fatal(err)
 	}
 	run, err := api.Run(context.Background(), notebook, api.Options{Store: filepath.Join(dir, "runs")})

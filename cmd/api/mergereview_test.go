@@ -134,8 +134,8 @@ func TestMerges(t *testing.T) {
 			words += fmt.Sprint(n.Base.State, " ", n.Head.State, " ", n.Merged.State)
 		}
 		if r.Verdict != c.verdict || words != c.words || made != c.runs {
-			t.Errorf("%s and %s: %s, %s, %d runs; want %s, %s, %d", c.base, c.head, r.Verdict, words, made, c.verdict, c.words,
-				c.runs)
+			t.Errorf("%s and %s: %s, %s, %d runs; want %s, %s, %d", c.base, c.head, r.Verdict, words, made, c.verdict,
+				c.words, c.runs)
 		}
 	}
 	after, err := src.Fingerprint(t.Context(), nil)
@@ -150,7 +150,8 @@ func TestWithoutGit(t *testing.T) {
 	gittest.Must(t, sides(dir))
 	eng, src, err := api.NewEngine(dir)
 	gittest.Must(t, err)
-	for want, script := range map[string]string{"none is on PATH": "", "needs Git 2.38 or newer": "#!/bin/sh\nexit 129\n"} {
+	for want, script := range map[string]string{"none is on PATH": "",
+		"needs Git 2.38 or newer": "#!/bin/sh\nexit 129\n"} {
 		bin := t.TempDir()
 		if script != "" {
 			gittest.Must(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))

@@ -46,7 +46,8 @@ esac
 }
 
 func schedule(t *testing.T, store string, command ...string) *maintenance.Schedule {
-	return &maintenance.Schedule{Store: store, Command: append([]string{"/usr/bin/markmill", "runs", "prune"}, command...),
+	return &maintenance.Schedule{Store: store, Command: append([]string{"/usr/bin/markmill", "runs", "prune"},
+		command...),
 		Config: filepath.Join(t.TempDir(), "config")}
 }
 

@@ -33,7 +33,8 @@ func TestHostileManifests(t *testing.T) {
 	up := strings.Repeat("../", 30) + strings.TrimPrefix(evil, "/")
 	now := g.Git("rev-parse", "HEAD:x")
 	declared := func(kind, name string) notebooks.Manifest {
-		return notebooks.Manifest{Inputs: &notebooks.Inputs{Declared: []notebooks.DeclaredInput{{Kind: kind, Name: name}}}}
+		return notebooks.Manifest{Inputs: &notebooks.Inputs{Declared: []notebooks.DeclaredInput{{Kind: kind,
+			Name: name}}}}
 	}
 	for name, m := range map[string]notebooks.Manifest{
 		"program above PATH": declared(notebooks.InputProgram, up),
@@ -41,9 +42,11 @@ func TestHostileManifests(t *testing.T) {
 		"no kind":            declared("url", "http://127.0.0.1:1/"),
 		"no object": {Inputs: &notebooks.Inputs{}, Changes: []notebooks.ManifestChange{{Path: "x", Status: "modified",
 			NewBlob: now, NewMode: "100644", OldBlob: "../../etc/passwd", OldMode: "x"}}},
-		"an absolute path": {Inputs: &notebooks.Inputs{Except: []string{"/", "../.."}, Read: []notebooks.Input{{Path: "/x",
-			Blob: now}}}, Changes: []notebooks.ManifestChange{{Path: "/x", Status: "deleted"}}},
-		"outside":       {Inputs: &notebooks.Inputs{Read: []notebooks.Input{{Path: "../../../../etc/passwd", Blob: now}}}},
+		"an absolute path": {Inputs: &notebooks.Inputs{Except: []string{"/", "../.."},
+			Read: []notebooks.Input{{Path: "/x",
+				Blob: now}}}, Changes: []notebooks.ManifestChange{{Path: "/x", Status: "deleted"}}},
+		"outside": {Inputs: &notebooks.Inputs{Read: []notebooks.Input{{Path: "../../../../etc/passwd",
+			Blob: now}}}},
 		"ignored, away": {Inputs: &notebooks.Inputs{Read: []notebooks.Input{{Path: "../x", Blob: now, Ignored: true}}}},
 		"nothing": {Inputs: &notebooks.Inputs{Read: []notebooks.Input{{Path: "", Blob: now}, {Path: "/", Tree: now},
 			{Path: "a.md/", Names: "x"}}}},
@@ -54,7 +57,8 @@ func TestHostileManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st, err := status.Of(t.Context(), repo, status.Options{Getenv: func(string) (string, bool) { return "/bin", true }})
+		st, err := status.Of(t.Context(), repo,
+			status.Options{Getenv: func(string) (string, bool) { return "/bin", true }})
 		if err != nil || len(st.Outputs) != 1 {
 			t.Fatalf("%s: %+v, %v", name, st, err)
 		}

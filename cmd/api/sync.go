@@ -68,8 +68,8 @@ func readPairs(file string) ([]*paired, error) {
 	}
 	pairs, bad := doc.Pairs()
 	if bad != "" {
-		return nil, fmt.Errorf("%s: the format %q of jupytext: formats is not read: ipynb, md, md:myst, Rmd, qmd and the "+
-			"extension of a script with :percent or :light are, in one folder", file, bad)
+		return nil, fmt.Errorf("%s: the format %q of jupytext: formats is not read: ipynb, md, md:myst, Rmd, qmd and "+
+			"the extension of a script with :percent or :light are, in one folder", file, bad)
 	}
 	base, ext := convert.Base(file), filepath.Ext(file)
 	var all []*paired
@@ -95,8 +95,8 @@ func readPairs(file string) ([]*paired, error) {
 		}
 	}
 	if !given || len(all) < 2 {
-		return nil, fmt.Errorf("%s is not paired with another file: its metadata have no jupytext: formats that name %s and "+
-			"another, as ipynb,py:percent", file, strings.TrimPrefix(ext, "."))
+		return nil, fmt.Errorf("%s is not paired with another file: its metadata have no jupytext: formats that name "+
+			"%s and another, as ipynb,py:percent", file, strings.TrimPrefix(ext, "."))
 	}
 	return all, nil
 }

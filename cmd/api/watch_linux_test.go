@@ -252,7 +252,8 @@ func TestForks(t *testing.T) {
 	for i := range 3 { // the last whole run is of this notebook now
 		s.put("lib/size", fmt.Sprintln(5+i))
 		got := s.next().Result
-		if journals, err := filepath.Glob(filepath.Join(got.Dir, "resumed", "*.jsonl")); len(journals) != 1 || err != nil {
+		if journals, err := filepath.Glob(filepath.Join(got.Dir, "resumed", "*.jsonl")); len(journals) != 1 ||
+			err != nil {
 			t.Errorf("%d journals", len(journals))
 		}
 	}
@@ -274,7 +275,8 @@ func (s *session) sleeping() {
 		for _, journal := range journals {
 			text, err := os.ReadFile(journal)
 			gittest.Must(s, err)
-			if strings.Contains(string(text), `"dir":"steps/02-test"`) && !strings.Contains(string(text), `"run.completed"`) {
+			if strings.Contains(string(text), `"dir":"steps/02-test"`) &&
+				!strings.Contains(string(text), `"run.completed"`) {
 				return
 			}
 		}
@@ -363,8 +365,9 @@ func TestForkOfOtherInputs(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(s.Dir, "task.md"))
 	gittest.Must(t, err)
 	run := func(b watch.Beginning) *engine.Result {
-		plan, _, err := watch.Plan(t.Context(), eng, engine.Request{Path: "task.md", Source: source, Repository: src.Root(),
-			Dirty: engine.DirtyInclude}, b)
+		plan, _, err := watch.Plan(t.Context(), eng, engine.Request{Path: "task.md", Source: source,
+			Repository: src.Root(),
+			Dirty:      engine.DirtyInclude}, b)
 		gittest.Must(t, err)
 		result, err := eng.Run(t.Context(), plan, engine.Sinks{Views: api.Views()})
 		gittest.Must(t, err)

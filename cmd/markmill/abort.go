@@ -40,7 +40,8 @@ Exit codes: 0 the run was aborted, 2 there is no such run, or it has ended.`,
 			if err != nil {
 				return err
 			}
-			run, err := api.Abort(c.Context(), dir, runs.AbortData{Reason: reason, Actor: eng.User, Time: a.now().UTC()}, a.now)
+			run, err := api.Abort(c.Context(), dir, runs.AbortData{Reason: reason, Actor: eng.User,
+				Time: a.now().UTC()}, a.now)
 			if err != nil {
 				return err
 			}

@@ -46,7 +46,8 @@ type admission struct {
 func (a *app) agentsAdmit() *cobra.Command {
 	var o admission
 	c := &cobra.Command{
-		Use: "admit NAME [-- ARGUMENT...]", Short: "Admit a coding agent to this repository, by program, digest and version",
+		Use:   "admit NAME [-- ARGUMENT...]",
+		Short: "Admit a coding agent to this repository, by program, digest and version",
 		Long: `Finds the program of a coding agent (claude, codex, gemini, opencode), starts it with --version, and writes its
 path, SHA-256, version and the environment variable with its credentials into markmill.yaml. Every other byte
 of that file stays. A step of the language agent can then be done by it; a program that changes must be admitted
@@ -139,7 +140,8 @@ func (a *app) listAgents(asJSON bool) error {
 
 func (h agentsHere) words() string {
 	if len(h.Agents) == 0 {
-		return "no agent is admitted: markmill agents admit NAME, with one of " + strings.Join(agentNames(), ", ") + "\n"
+		return "no agent is admitted: markmill agents admit NAME, with one of " + strings.Join(agentNames(), ", ") +
+			"\n"
 	}
 	var b strings.Builder
 	for _, one := range h.Agents {
@@ -229,8 +231,8 @@ func (a *app) admitAgent(c *cobra.Command, name string, arguments []string, o ad
 	case files > 1:
 		a.tell("markmill: the digest covers the %d files of its Node packages, and not node itself\n", files)
 	case known && script:
-		a.tell("markmill: %s is a script, and its digest does not cover what it loads; --program can name the program itself\n",
-			program)
+		a.tell("markmill: %s is a script, and its digest does not cover what it loads; --program can name the "+
+			"program itself\n", program)
 	}
 	return nil
 }

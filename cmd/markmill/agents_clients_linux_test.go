@@ -29,7 +29,8 @@ var agentClients = map[string]struct {
 	hook  string // the file of the Stop hook, "" where the agent has none that is tried
 }{
 	"claude": {
-		args: []string{"-p", "--strict-mcp-config", "--mcp-config", "{HOME}/mcp.json", "--allowedTools", "mcp__markmill"},
+		args: []string{"-p", "--strict-mcp-config", "--mcp-config", "{HOME}/mcp.json", "--allowedTools",
+			"mcp__markmill"},
 		env: []string{"ANTHROPIC_BASE_URL={URL}", "ANTHROPIC_API_KEY=none", "CLAUDE_CONFIG_DIR={HOME}",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ENABLE_TOOL_SEARCH=false",
 			// The first request waits for the server, however busy the machine is.
@@ -57,7 +58,8 @@ startup_timeout_sec = 120
 	},
 	"gemini": {
 		args: []string{"--skip-trust", "--yolo", "-m", "gemini-2.5-pro"},
-		env:  []string{"GOOGLE_GEMINI_BASE_URL={URL}", "GEMINI_API_KEY=none", "GEMINI_CLI_HOME={HOME}", "GEMINI_CLI_TRUST_WORKSPACE=true"},
+		env: []string{"GOOGLE_GEMINI_BASE_URL={URL}", "GEMINI_API_KEY=none", "GEMINI_CLI_HOME={HOME}",
+			"GEMINI_CLI_TRUST_WORKSPACE=true"},
 		files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
 			`"telemetry":{"enabled":false},"privacy":{"usageStatisticsEnabled":false},` +
 			`"general":{"disableAutoUpdate":true,"disableUpdateNag":true}}`,

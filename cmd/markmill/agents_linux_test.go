@@ -106,7 +106,8 @@ func newAgentLab(t *testing.T, backend string) *agentLab {
 	if err := os.Mkdir(l.home, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l.env = append(os.Environ(), "HOME="+l.home, "XDG_CACHE_HOME="+l.cache, "MARKMILL_BACKEND=", "TOKEN="+agentCredential)
+	l.env = append(os.Environ(), "HOME="+l.home, "XDG_CACHE_HOME="+l.cache, "MARKMILL_BACKEND=",
+		"TOKEN="+agentCredential)
 	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"} {
 		l.env = append(l.env, name+"="+agentCredential)
 	}
@@ -496,7 +497,8 @@ func (l *agentLab) steered(how string) {
 	if ends != 1 {
 		t.Errorf("the turn has %d ends", ends)
 	}
-	if text, code := l.markmill("runs", "steer", "last", "more"); code != 2 || !strings.Contains(text, "no agent is at work") {
+	if text, code := l.markmill("runs", "steer", "last", "more"); code != 2 ||
+		!strings.Contains(text, "no agent is at work") {
 		t.Errorf("after the run: exit %d, %s", code, text)
 	}
 }
@@ -545,7 +547,8 @@ func (l *agentLab) cut(signals ...syscall.Signal) {
 	if !strings.HasPrefix(verdict, "pass\n") || run.ID == was.ID {
 		t.Error(verdict)
 	}
-	if text := l.must("git", "-C", l.dir, "apply", "--numstat", filepath.Join(dir, "patch.diff")); text != "4\t1\tranges.py\n" {
+	if text := l.must("git", "-C", l.dir, "apply", "--numstat", filepath.Join(dir,
+		"patch.diff")); text != "4\t1\tranges.py\n" {
 		t.Errorf("its change is %s", text) // a line each of three commands, and the one that is mended
 	}
 	turn, cut := run.Steps[0].Turn, slices.DeleteFunc(was.Steps[0].Turn, func(e runs.AgentData) bool {
@@ -682,8 +685,8 @@ func TestAgentsNetwork(t *testing.T) {
 			if network == "on" {
 				l.settings("    network: off\n")
 			}
-			l.write("task.md", "---\nnetwork: \""+network+"\"\n---\n```agent {#ask .no-change backend=mine}\nAsk.\n```\n\n"+
-				"```bash {#step}\n"+asks+"\n```\n")
+			l.write("task.md", "---\nnetwork: \""+network+"\"\n---\n```agent {#ask .no-change "+
+				"backend=mine}\nAsk.\n```\n\n```bash {#step}\n"+asks+"\n```\n")
 			run, dir, verdict := l.record(first(l.markmill("run", "task.md")))
 			for i, s := range run.Steps {
 				text, err := runs.At(dir).ReadFile(s.Step.Dir + "/stdout")
@@ -714,8 +717,8 @@ func (l *agentLab) example() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"both ends of a range are included. Change only", "```text {.turn}", "> I look at the code.",
-		"$ /bin/bash -lc \"sed -i", "+        numbers.extend(range(int(first), int(last or first) + 1))",
+	for _, want := range []string{"both ends of a range are included. Change only", "```text {.turn}", "> I look at " +
+		"the code.", "$ /bin/bash -lc \"sed -i", "+        numbers.extend(range(int(first), int(last or first) + 1))",
 		"> The upper end is included now.", "2 passed", "✓ pass"} {
 		if !strings.Contains(string(notebook), want) {
 			t.Errorf("the output notebook does not say %q:\n%s", want, notebook)
@@ -723,7 +726,8 @@ func (l *agentLab) example() {
 	}
 	l.must(builtProgram(t), "convert", out, filepath.Join(l.home, "out.html"), "--to", "html")
 	page, err := os.ReadFile(filepath.Join(l.home, "out.html"))
-	if err != nil || !strings.Contains(string(page), `<details class="turn"><summary>The turn · 2 messages · 3 commands`) {
+	if err != nil ||
+		!strings.Contains(string(page), `<details class="turn"><summary>The turn · 2 messages · 3 commands`) {
 		t.Errorf("the page has no folded conversation: %v", err)
 	}
 }

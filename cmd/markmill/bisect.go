@@ -30,7 +30,8 @@ type bisectOptions struct {
 func (a *app) bisectCommand() *cobra.Command {
 	o := &bisectOptions{runOptions: *defaultRunOptions()}
 	c := &cobra.Command{
-		Use: "bisect NOTEBOOK --good REV", Short: "Find the commit, and the step, with which the answer of a notebook changed",
+		Use: "bisect NOTEBOOK --good REV", Short: "Find the commit, and the step, with which the answer of a " +
+			"notebook changed",
 		Long: `Runs a notebook on commits between a good one and a bad one, halving as git bisect does, and names the first
 bad commit and the step. A run that passes is good. With --scrap, a run is good in which the condition on the scrap
 holds, and with --step, one in which that step passes. The notebook is the one in the checkout, on every commit.
@@ -194,8 +195,8 @@ func (a *app) bisectTelling(search *bisect.Options) error {
 		case t.Run == "":
 			how = "no run"
 		}
-		a.tell("%s %s %s · %s · %s %s · %d left\n", mark, short(t.ID), t.Verdict, plain.Cut(plain.OneLine(t.Value), 100),
-			how, t.Run, left-1)
+		a.tell("%s %s %s · %s · %s %s · %d left\n", mark, short(t.ID), t.Verdict, plain.Cut(plain.OneLine(t.Value),
+			100), how, t.Run, left-1)
 	}
 	return nil
 }
@@ -209,8 +210,8 @@ func (a *app) printFound(r *bisect.Result) error {
 			len(r.Candidates))
 		for _, c := range r.Candidates {
 			if err == nil {
-				err = say(a.stdout, "  %s  %s  %s  %s\n", short(c.ID), c.Date.Format(time.DateOnly), plain.OneLine(c.Author),
-					plain.OneLine(c.Subject))
+				err = say(a.stdout, "  %s  %s  %s  %s\n", short(c.ID), c.Date.Format(time.DateOnly),
+					plain.OneLine(c.Author), plain.OneLine(c.Subject))
 			}
 		}
 		return err

@@ -34,7 +34,8 @@ func TestBisectInterrupted(t *testing.T) {
 	notebook := "---\nsandbox: off\n---\n```sh {#wait .test}\nn=$(cat n)\nif [ $n = 3 ] && [ -e " + held +
 		" ]; then touch " +
 		begun + "; sleep 61.5; fi\ntest $n -lt 4\n```\n"
-	history := "git init -q; printf '%s' \"$1\" >n.md; for n in 1 2 3 4 5; do echo $n >n; git add .; git commit -qm $n; done"
+	history := "git init -q; printf '%s' \"$1\" >n.md; for n in 1 2 3 4 5; do echo $n >n; git add .; git commit -qm " +
+		"$n; done"
 	if out, err := command("sh", "-c", history, "sh", notebook).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
@@ -67,7 +68,8 @@ func TestBisectInterrupted(t *testing.T) {
 			t.Errorf("a process is left: %s", name)
 		}
 	}
-	for _, pattern := range []string{"cache/markmill/work/*", "repo/.markmill/runs/.*", "repo/.git/bisect*", "repo/.git/BISECT*",
+	for _, pattern := range []string{"cache/markmill/work/*", "repo/.markmill/runs/.*", "repo/.git/bisect*",
+		"repo/.git/BISECT*",
 		"repo/.git/worktrees/*"} {
 		if left, _ := filepath.Glob(filepath.Join(top, pattern)); len(left) > 0 {
 			t.Errorf("interrupted, it leaves %v", left)

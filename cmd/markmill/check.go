@@ -122,7 +122,8 @@ func (a *app) checkFiles(ctx context.Context, paths []string) (list []files.File
 }
 
 func newFinding(e *notebooks.Error, severity string) finding {
-	return finding{File: e.File, Line: e.Line, Col: e.Col, Step: string(e.Step), Severity: severity, Kind: string(e.Kind),
+	return finding{File: e.File, Line: e.Line, Col: e.Col, Step: string(e.Step), Severity: severity,
+		Kind:    string(e.Kind),
 		Message: e.Msg, Hint: e.Hint}
 }
 

@@ -152,8 +152,8 @@ func convertForm(to, asked string) (string, error) {
 			break
 		}
 		if form = named.Option(); form == "" && asked == "" {
-			return "", usagef("%s: the extension names no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, .html, or is -, "+
-				"or --to names a form: %s", to, strings.Join(formNames, ", "))
+			return "", usagef("%s: the extension names no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, .html, "+
+				"or is -, or --to names a form: %s", to, strings.Join(formNames, ", "))
 		}
 	}
 	if asked == "" {

@@ -134,7 +134,8 @@ func (a *app) diff(opt diffOptions, words []string, dash int) error {
 // gitWords makes REV:PATH of REV [REV] -- PATH.
 func gitWords(words []string, dash int) ([]string, error) {
 	if dash < 1 || dash > 2 || len(words) != dash+1 {
-		return nil, usagef("--git takes REV [REV] -- PATH, and got %s; see markmill diff --help", strings.Join(words, " "))
+		return nil, usagef("--git takes REV [REV] -- PATH, and got %s; see markmill diff --help",
+			strings.Join(words, " "))
 	}
 	path := words[dash]
 	if filepath.IsAbs(path) {
@@ -158,7 +159,8 @@ func compareOptions(opt diffOptions) (diff.Options, error) {
 		number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 		if err != nil || !(n >= 0) {
-			return how, usagef("--tolerance %s: expected a number that is not negative, such as 0.01, 1%% or loss=1%%", word)
+			return how, usagef("--tolerance %s: expected a number that is not negative, such as 0.01, 1%% or loss=1%%",
+				word)
 		}
 		if percent {
 			n /= 100

@@ -48,7 +48,8 @@ or remote; 130 interrupted.`,
 		if id := runs.RunID(word); id.Valid() {
 			return id, nil
 		}
-		return "", usagef("%q is not the id of a run; runs pull takes whole ids, such as 20260131T120000Z-report-1a2b", word)
+		return "", usagef("%q is not the id of a run; runs pull takes whole ids, such as 20260131T120000Z-report-1a2b",
+			word)
 	})
 }
 
@@ -82,7 +83,8 @@ func (a *app) exchangeCommand(
 		}
 		ctx, stop := untilInterrupted(c.Context())
 		defer stop()
-		e := exchange.Exchange{Store: store, Source: src, Remote: words[0], Max: max << 20, Signers: signers, Tell: a.tell}
+		e := exchange.Exchange{Store: store, Source: src, Remote: words[0], Max: max << 20, Signers: signers,
+			Tell: a.tell}
 		result, err := do(e, ctx, ids)
 		if errors.Is(err, context.Canceled) {
 			a.tell("markmill: interrupted\n")

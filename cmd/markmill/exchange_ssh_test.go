@@ -59,8 +59,9 @@ func newSSHBed(t *testing.T) *sshBed {
 	b.write("home/.ssh/known_hosts", fmt.Sprintf("[127.0.0.1]:%s %s\n", port,
 		strings.Join(strings.Fields(b.read("host.pub"))[:2], " ")))
 	b.write("authorized", b.read("home/.ssh/id_ed25519.pub"))
-	b.write("sshd_config", fmt.Sprintf("Port %s\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\n"+
-		"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n", port, b.top, b.top))
+	b.write("sshd_config", fmt.Sprintf("Port %s\nListenAddress 127.0.0.1\nHostKey %s/host\n"+
+		"AuthorizedKeysFile %s/authorized\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n", port,
+		b.top, b.top))
 	server := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(b.top, "sshd_config"))
 	var log bytes.Buffer
 	server.Stderr, server.WaitDelay = &log, time.Second // of connections that are still open
@@ -263,7 +264,8 @@ func TestRemoteSSH(t *testing.T) {
 		t.Errorf("verify says: %s", out)
 	}
 	c := b.command("b", b.program, "runs", "pull", remote, "--max-mb", "5")
-	if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "it is too large") {
+	if out, _ := c.CombinedOutput(); c.ProcessState.ExitCode() != 1 ||
+		!strings.Contains(string(out), "it is too large") {
 		t.Errorf("with --max-mb 5: %s", out)
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 func (a *app) runsFetch() *cobra.Command {
 	return &cobra.Command{
-		Use: "fetch RUN", Short: "Write the commits of a run to the repository, to look at them with Git", Args: args(1, 1),
+		Use: "fetch RUN", Short: "Write the commits of a run to the repository, to look at them with Git",
+		Args: args(1, 1),
 		Long: `Writes the commits of a run, which its record keeps in commits.bundle, to the repository of the working
 directory: one pack, and the ref refs/markmill/runs/RUN. Besides run --branch, no other command adds anything
 to .git. The branches, the index and the checkout stay as they are. git fetch FILE does the same with the

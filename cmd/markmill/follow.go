@@ -20,7 +20,8 @@ import (
 // interruptible is a context that the first SIGINT, SIGTERM or SIGHUP cancels. The second ends the program, and the
 // run's warden then ends what the steps have started.
 func (a *app) interruptible(ctx context.Context) (context.Context, func()) {
-	return a.interruptibleSaying(ctx, func() string { return "interrupted; finishing the record (once more ends at once)" })
+	return a.interruptibleSaying(ctx,
+		func() string { return "interrupted; finishing the record (once more ends at once)" })
 }
 
 // interruptibleSaying is interruptible with other words; "" says that no run is in progress, and prints nothing.

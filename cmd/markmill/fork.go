@@ -131,8 +131,8 @@ func (a *app) runBefore(word, notebook, repository string,
 	id, dir, err := store.Find(word)
 	if err != nil {
 		if _, statErr := os.Stat(word); statErr == nil {
-			err = usagef("%s is a path, and RUN is the id of a run that is kept here: unpack an archive, or copy a record, to %s",
-				word, filepath.Join(files.Short(store.Path("")), "ID"))
+			err = usagef("%s is a path, and RUN is the id of a run that is kept here: unpack an archive, or copy a "+
+				"record, to %s", word, filepath.Join(files.Short(store.Path("")), "ID"))
 		}
 		return nil, err
 	}
@@ -147,8 +147,8 @@ func (a *app) runBefore(word, notebook, repository string,
 	}
 	if base := b.Run.Contract.BaseCommit; repo != nil && base != "" {
 		if _, err := repo.Resolve(base); err != nil {
-			return nil, usagef("run %s cannot be gone on with: its base commit %s is not in the repository any more; run the "+
-				"notebook again", id, base)
+			return nil, usagef("run %s cannot be gone on with: its base commit %s is not in the repository any more; "+
+				"run the notebook again", id, base)
 		}
 	}
 	return b, nil

@@ -117,7 +117,8 @@ func TestNotSeenByCaches(t *testing.T) {
 	const code = "touch built # as another process would\n" +
 		"[ built -nt $MARKMILL_WORKTREE/a ] || cp $MARKMILL_WORKTREE/a built\n" +
 		"now=$(($(stat -c %Y $MARKMILL_WORKTREE/b) / 1000000000)),$(stat -c %s $MARKMILL_WORKTREE/b)\n" +
-		"if [ \"$now\" = \"$(cat checked)\" ]; then touch hit; else cat $MARKMILL_WORKTREE/b; fi\necho \"$now\" >checked\n"
+		"if [ \"$now\" = \"$(cat checked)\" ]; then touch hit; else cat $MARKMILL_WORKTREE/b; fi\n" +
+		"echo \"$now\" >checked\n"
 	p := newProofs(t, map[string]string{"a": "1\n", "b": "1\n",
 		"n.md":          "```bash {#s}\ncd " + cache + "\n" + code + "```\n",
 		"markmill.yaml": fmt.Sprintf("sandbox:\n  write: [%q]\n", cache)})
@@ -149,8 +150,10 @@ func TestReuseIsTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	p := newProofs(t, map[string]string{"data/a": "1\n", "data/b": "2\n", "lib.sh": "f() { cat data/a; }\n"})
 	steps := []string{
-		"```bash {#one}\n. ./lib.sh; f > one; f > $TMPDIR/t; glue one \"$(cat one)\"; [ -e made ] || cp one made\n```\n",
-		"```python {#two}\nx = open('one').read() + open('data/b').read()\nopen('two', 'w').write(x)\nglue('two', x)\n```\n",
+		"```bash {#one}\n. ./lib.sh; f > one; f > $TMPDIR/t; glue one \"$(cat one)\"; [ -e made ] || cp one " +
+			"made\n```\n",
+		"```python {#two}\nx = open('one').read() + open('data/b').read()\nopen('two', 'w').write(x)\n" +
+			"glue('two', x)\n```\n",
 		"```bash {#three}\nls data > three; cat three\n```\n",
 		"```sh {#four}\ncat two three made $TMPDIR/t; rm -f three\n```\n",
 		"```bash {#check .test}\ntest -s two\n```\n",
@@ -182,7 +185,8 @@ func TestReuseIsTheSame(t *testing.T) {
 		tree := p.shell(p.program + " show last --json | grep -o '\"result_tree\": *\"[^\"]*\"' || true")
 		p.run("runs", "verify", "last")
 		p.run("run", "n.md", "anew.md", "--no-progress-bar")
-		if now := p.shell(p.program + " show last --json | grep -o '\"result_tree\": *\"[^\"]*\"' || true"); now != tree {
+		if now := p.shell(p.program +
+			" show last --json | grep -o '\"result_tree\": *\"[^\"]*\"' || true"); now != tree {
 			t.Errorf("round %d: the tree is %s, and with carried steps %s", round, now, tree)
 		}
 		scraps := func(name string) string { return p.run("scraps", name, "--json") }
@@ -221,7 +225,8 @@ func TestReuseOfWhatIsSeenOtherwise(t *testing.T) {
 		{"HEAD is another commit", "git rev-parse HEAD", "true", "git commit -q --allow-empty -m x",
 			"step one looked at the state of Git, and HEAD is another commit", "carried over"},
 		{"it left a file in TMPDIR", "cp a $TMPDIR/x", "cat $TMPDIR/x b", "echo 2 >b", again, "no step is carried"},
-		{"it left a file in the Git directory", "cp a .git/x", "cat .git/x b", "echo 2 >b", again, "no step is carried"},
+		{"it left a file in the Git directory", "cp a .git/x", "cat .git/x b", "echo 2 >b", again,
+			"no step is carried"},
 		{"it left nothing", "cp a $TMPDIR/x; rm $TMPDIR/x", "cat b", "echo 2 >b", "carried over: one", "run again"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -265,7 +270,8 @@ func TestReuseOfOtherValues(t *testing.T) {
 		{"", "the parameter n was given to the run before"},
 		{"-p n=4", "carried over: one"},
 	} {
-		if out := p.run(append([]string{"run", "n.md", "--reuse"}, strings.Fields(run[0])...)...); !strings.Contains(out,
+		if out := p.run(append([]string{"run", "n.md", "--reuse"}, strings.Fields(run[0])...)...); !strings.Contains(
+			out,
 			run[1]) {
 			t.Errorf("--reuse %s: not %q:\n%s", run[0], run[1], out)
 		}

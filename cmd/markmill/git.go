@@ -88,7 +88,8 @@ func changedFlags(f *pflag.FlagSet) string {
 // shellWord quotes a word for a shell, where that is needed.
 func shellWord(word string) string {
 	plain := strings.IndexFunc(word, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_=.,:/+@", r))
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("-_=.,:/+@", r))
 	}) < 0
 	if plain && word != "" {
 		return word
@@ -103,7 +104,8 @@ func (a *app) gitInstall(setup *gitsetup.Setup, filterFlags string, markdown []s
 	}
 	for _, pattern := range markdown {
 		if !gitsetup.ValidPattern(pattern) {
-			return usagef("--markdown %q is no pattern of an attributes file; give one such as notebooks/**/*.md", pattern)
+			return usagef("--markdown %q is no pattern of an attributes file; give one such as notebooks/**/*.md",
+				pattern)
 		}
 	}
 	other := ""

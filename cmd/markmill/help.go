@@ -59,7 +59,8 @@ var stripGroups = []group{
 // optionGroups are the headings for the options of a command; none where it has few.
 func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
-	case "markmill run", "markmill lanes", "markmill runs resume", "markmill runs fork", "markmill test", "markmill bisect",
+	case "markmill run", "markmill lanes", "markmill runs resume", "markmill runs fork", "markmill test",
+		"markmill bisect",
 		"markmill submit":
 		return runGroups
 	case "markmill strip", "markmill git install":

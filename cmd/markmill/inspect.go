@@ -33,7 +33,8 @@ Exit codes: 0 shown, 2 the notebook has errors.`,
 			if err != nil {
 				return err
 			}
-			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: api.RootOf(repo)}, asJSON)
+			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: api.RootOf(repo)},
+				asJSON)
 		},
 	}
 	jsonFlag(c, &asJSON, "inspect")

@@ -56,10 +56,11 @@ func (p peers) languages(t *testing.T) {
 
 // byHand are files without a header of Jupytext's, or with one that is none.
 var byHand = []struct{ name, text string }{
-	{"magics.Rmd", "---\ntitle: T\n---\n\n```{python}\n# %matplotlib inline\nx = 1\n```\n\n```{r}\n# cat of nine\n```\n"},
+	{"magics.Rmd", "---\ntitle: T\n---\n\n```{python}\n# %matplotlib inline\nx = 1\n```\n\n```{r}\n" +
+		"# cat of nine\n```\n"},
 	{"list.Rmd", "# T\n\n- a list\n\n  ```{python}\n  x = 1\n  ```\n\n```{python}\ny = 1\n```\n"},
-	{"list.md", "---\njupyter:\n  jupytext:\n    text_representation:\n      extension: .md\n      format_name: markdown\n---\n\n" +
-		"- a list\n\n  ```python\n  x = 1\n  ```\n\n```python\ny = 1\n```\n"},
+	{"list.md", "---\njupyter:\n  jupytext:\n    text_representation:\n      extension: .md\n" +
+		"      format_name: markdown\n---\n\n- a list\n\n  ```python\n  x = 1\n  ```\n\n```python\ny = 1\n```\n"},
 	{"html.md", "---\njupyter:\n  kernelspec:\n    name: python3\n    language: python\n    display_name: P\n---\n\n" +
 		"<div>\n\n```python\ny = 1\n```\n\n</div>\n"},
 	{"words.py", "# ---\n# just words\n# ---\n\n# %%\nx = 1\n"},
@@ -68,8 +69,8 @@ var byHand = []struct{ name, text string }{
 	{"query.q", "/ %% [markdown]\n/ # T\n\n/ %%\nx:1\n"},
 	{"cells.ml", "(* %% [markdown] *)\n(* # T *)\n\n(* %% name=\"a\" *)\nlet x = 1\n\n(* c *)\n"},
 	{"light.sas", "/* # T */\n\n/* + */\ndata a;\n\nrun;\n\n/* + */\nproc x;\n"},
-	{"light.py", "# # T\n#\n# words\n\nx = 1\n\n# + tags=[\"a\"]\ny = 2\n\n\ndef f():\n    return 1\n\n\n# -\n\n# + [markdown] k=1\n# a\n#\n# - b\n# -\n\n" +
-		"for i in x:\n    i\n\n    j\n# words at the end\n"},
+	{"light.py", "# # T\n#\n# words\n\nx = 1\n\n# + tags=[\"a\"]\ny = 2\n\n\ndef f():\n    return 1\n\n\n# -\n\n" +
+		"# + [markdown] k=1\n# a\n#\n# - b\n# -\n\nfor i in x:\n    i\n\n    j\n# words at the end\n"},
 	{"light.jl", "# T\n\n# +\nx = 1\n\ny = 2\n\n# +\nz = 3\n"},
 }
 
@@ -142,7 +143,8 @@ func (p peers) pairs(t *testing.T) {
 				}
 				command(t, ours, p.markmill, "convert", "--sync", "n.ipynb")
 				command(t, theirs, p.python, "-m", "jupytext", "--quiet", "--sync", "n.ipynb")
-				got := strings.Split(string(command(t, "", p.python, "-c", pairsOf, ours, form.file, theirs, form.file)), "\n")
+				got := strings.Split(string(command(t, "", p.python, "-c", pairsOf, ours, form.file, theirs,
+					form.file)), "\n")
 				if got[0] != got[1] || !strings.Contains(got[0], edit.to) {
 					t.Errorf("edit %d: markmill leaves\n%s\nand jupytext\n%s", i+1, got[0], got[1])
 				}

@@ -34,9 +34,11 @@ var chunksByHand = map[string]string{
 		"```{r}\n# no label\n```\n\n```{python load, echo = FALSE, fig.cap = \"a, b = c\"}\nx = 1\n```\n\n" +
 		"```{bash, eval=FALSE}\nexit 1\n```\n\n````{r \"quoted\"}\n\"```\"\n````\n\n" +
 		"```{r, label='named', results = \"hide\"}\nz <- \"```{r}\"\n```\n\n```r\nprose\n```\n\n" +
-		"```{r empty-code}\n```\n\nText with `r x` inline.\n\n```{python options}\n#| echo: false\n#| eval: false\nprint(1)\n```\n",
-	"cells.qmd": "---\ntitle: T\nengine: knitr\n---\n\n```{r}\n#| label: fig-plot\n#| fig-cap: \"One\"\nplot(1)\n```\n\n" +
-		"```{python}\n#| eval: false\n\nx = 1\n```\n\n```{{r}}\nshown\n```\n\n::: {.callout}\n\n```{r inside}\ny <- 1\n```\n\n:::\n",
+		"```{r empty-code}\n```\n\nText with `r x` inline.\n\n```{python options}\n#| echo: false\n" +
+		"#| eval: false\nprint(1)\n```\n",
+	"cells.qmd": "---\ntitle: T\nengine: knitr\n---\n\n```{r}\n#| label: fig-plot\n" +
+		"#| fig-cap: \"One\"\nplot(1)\n```\n\n```{python}\n#| eval: false\n\n" +
+		"x = 1\n```\n\n```{{r}}\nshown\n```\n\n::: {.callout}\n\n```{r inside}\ny <- 1\n```\n\n:::\n",
 }
 
 // knitr: the chunks of R Markdown and Quarto are steps, with the language, the label and the code that knitr reads.

@@ -125,7 +125,8 @@ func (p peers) marimo(t *testing.T) {
 		}
 		for i := range want {
 			if strings.Contains(want[i][1], "mo.sql(") { // which marimo formats
-				want[i][1], got[i][1] = strings.Join(strings.Fields(want[i][1]), ""), strings.Join(strings.Fields(got[i][1]), "")
+				want[i][1], got[i][1] = strings.Join(strings.Fields(want[i][1]), ""),
+					strings.Join(strings.Fields(got[i][1]), "")
 			}
 			if want[i] != got[i] {
 				t.Errorf("%s, cell %d: marimo has\n%q\nand markmill\n%q", name, i+1, want[i], got[i])

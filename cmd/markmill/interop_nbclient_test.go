@@ -48,7 +48,8 @@ func (p peers) interrupts(t *testing.T) {
 		}
 	}
 	const want = `[[], ["begins\ncaught\n"], ["begins\n", "KeyboardInterrupt"], ["kept 1\n"], ["begins\n", "KeyboardInterrupt"], []]`
-	for i, line := range strings.Split(strings.TrimSpace(string(command(t, dir, p.python, append([]string{"-c", shownBy}, paths...)...))), "\n") {
+	for i, line := range strings.Split(strings.TrimSpace(string(command(t, dir, p.python,
+		append([]string{"-c", shownBy}, paths...)...))), "\n") {
 		if line != want {
 			t.Errorf("%s: %s, want %s", filepath.Base(paths[i]), line, want)
 		}

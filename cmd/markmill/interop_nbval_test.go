@@ -253,11 +253,10 @@ func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (ve
 	said map[string]string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "nbval.xml")
-	// Each notebook starts a kernel, which takes a second or two, and longer on a loaded machine.
-	limit := peerTime + time.Duration(len(paths))*10*time.Second
 	// Its exit code says that something failed: that is in the report.
-	out, _, err := peer(t, limit, func(c *exec.Cmd) { c.Dir = dir }, p.python, append([]string{"-m", "pytest", "-p", "no:cacheprovider", "-q", mode,
-		"--nbval-cell-timeout", "120", "-o", "junit_family=xunit1", "--junitxml", report}, paths...)...)
+	out, _, err := peer(t, timeFor(paths), func(c *exec.Cmd) { c.Dir = dir }, p.python, append([]string{"-m", "pytest",
+		"-p", "no:cacheprovider", "-q", mode, "--nbval-cell-timeout", "120", "-o", "junit_family=xunit1", "--junitxml",
+		report}, paths...)...)
 	raw, rerr := os.ReadFile(report)
 	if rerr != nil {
 		t.Fatalf("nbval: %v\n%s", err, out)
@@ -291,6 +290,12 @@ func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (ve
 	return verdicts, said
 }
 
+// timeFor is how long tests of so many notebooks may take. Each starts a kernel, which takes a second or two, and longer
+// on a loaded machine.
+func timeFor(notebooks []string) time.Duration {
+	return peerTime + time.Duration(len(notebooks))*10*time.Second
+}
+
 // testVerdicts are the same of markmill test.
 func (p peers) testVerdicts(t *testing.T, dir, mode string, paths []string) map[string][]string {
 	t.Helper()
@@ -299,7 +304,7 @@ func (p peers) testVerdicts(t *testing.T, dir, mode string, paths []string) map[
 		args = append(args, "--marked")
 	}
 	// Its exit code says that something is off: that is in the report.
-	out, words, _ := finished(t, dir, p.markmill, args...)
+	out, words, _ := peer(t, timeFor(paths), func(c *exec.Cmd) { c.Dir = dir }, p.markmill, args...)
 	var report retest.Report
 	if err := json.Unmarshal(out, &report); err != nil {
 		t.Fatalf("markmill test: %v\n%s%s", err, out, words)

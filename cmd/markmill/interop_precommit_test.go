@@ -15,8 +15,8 @@ func (p peers) preCommit(t *testing.T) {
 	dir := t.TempDir()
 	hooks, work := filepath.Join(dir, "hooks"), filepath.Join(dir, "work")
 	copyModule(t, filepath.Join("..", ".."), hooks)
-	env := with(os.Environ(), "PRE_COMMIT_HOME="+filepath.Join(dir, "home"), "GIT_CONFIG_GLOBAL="+filepath.Join(dir, "gitconfig"),
-		"PATH="+filepath.Dir(p.markmill)+string(os.PathListSeparator)+os.Getenv("PATH"),
+	env := with(os.Environ(), "PRE_COMMIT_HOME="+filepath.Join(dir, "home"), "GIT_CONFIG_GLOBAL="+filepath.Join(dir,
+		"gitconfig"), "PATH="+filepath.Dir(p.markmill)+string(os.PathListSeparator)+os.Getenv("PATH"),
 		// pre-commit gives Go a GOPATH of its own: what is built and fetched already is found all the same
 		"GOCACHE="+strings.TrimSpace(string(command(t, "", "go", "env", "GOCACHE"))),
 		"GOMODCACHE="+strings.TrimSpace(string(command(t, "", "go", "env", "GOMODCACHE"))))
@@ -52,16 +52,17 @@ func (p peers) preCommit(t *testing.T) {
 	write(t, filepath.Join(work, "n.md"), "```bash {#a}\necho one\n```\n")
 	write(t, filepath.Join(work, ".pre-commit-config.yaml"), "repos:\n- repo: "+hooks+"\n  rev: "+revision+
 		"\n  hooks: [{id: markmill-strip}, {id: markmill-check}, {id: markmill-gate}]\n")
-	must(work, "git checkout -qb main; markmill run n.md n.out.md --no-progress-bar; git add . && git commit -qm base && "+
-		"git push -q origin main && git checkout -qb topic && "+
-		p.python+" -m pre_commit install --hook-type pre-commit --hook-type pre-push")
+	must(work, "git checkout -qb main; markmill run n.md n.out.md --no-progress-bar; git add . && git commit -qm "+
+		"base && git push -q origin main && git checkout -qb topic && "+p.python+" -m pre_commit install --hook-type "+
+		"pre-commit --hook-type pre-push")
 
 	write(t, filepath.Join(work, "b.ipynb"), `{"cells": [{"cell_type": "code", "execution_count": 1, "id": "a", "metadata": {},
  "outputs": [{"name": "stdout", "output_type": "stream", "text": ["x\n"]}], "source": ["print('x')"]}],
  "metadata": {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}, "nbformat": 4,
  "nbformat_minor": 5}`)
 	write(t, filepath.Join(work, "wrong.md"), "```bash {#a tmieout=3}\necho one\n```\n")
-	refused("git add . && git commit -m one", "markmill-strip\n- files were modified", "wrong.md:1:13", "did you mean timeout")
+	refused("git add . && git commit -m one", "markmill-strip\n- files were modified", "wrong.md:1:13",
+		"did you mean timeout")
 	if b, err := os.ReadFile(filepath.Join(work, "b.ipynb")); err != nil || strings.Contains(string(b), `"x\n"`) {
 		t.Errorf("%v, not stripped: %s", err, b)
 	}

@@ -40,7 +40,8 @@ func (p peers) server(t *testing.T) {
 	_, port, _ := net.SplitHostPort(address)
 	home := t.TempDir()
 	server := exec.Command(p.python, "-m", "jupyter_server", "--allow-root", "--no-browser", "--ip=127.0.0.1",
-		"--port="+port, "--ServerApp.port_retries=0", "--IdentityProvider.token="+serverToken, "--ServerApp.root_dir="+home)
+		"--port="+port, "--ServerApp.port_retries=0", "--IdentityProvider.token="+serverToken,
+		"--ServerApp.root_dir="+home)
 	server.Env = with(os.Environ(), "HOME="+home, "JUPYTER_RUNTIME_DIR="+home)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -57,7 +58,8 @@ func (p peers) server(t *testing.T) {
 		text, _ := io.ReadAll(answer.Body)
 		return string(text)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(get("/api/kernels"), "[]"); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(get("/api/kernels"),
+		"[]"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the server does not answer")
 		}

@@ -30,7 +30,8 @@ func TestInterop(t *testing.T) {
 		{"jupytext forms", p.forms}, {"jupytext languages", p.languages}, {"jupytext by hand", p.oddities},
 		{"jupytext pairs", p.pairs}, {"marimo", p.marimo}, {"jupyter server", p.server},
 		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime},
-		{"pre-commit", p.preCommit}, {"knitr", p.knitr}, {"widgets", p.widgets}, {"nbclient interrupts", p.interrupts}, {"kernel that ends", p.kernelEnds}, {"processes", p.processes},
+		{"pre-commit", p.preCommit}, {"knitr", p.knitr}, {"widgets", p.widgets}, {"nbclient interrupts", p.interrupts},
+		{"kernel that ends", p.kernelEnds}, {"processes", p.processes},
 		{"secrets in tables", p.secretTable}, {"scraps of ours", p.ownScraps}, {"tables of scraps", p.tables},
 	} {
 		t.Run(part.name, func(t *testing.T) {

@@ -37,8 +37,8 @@ type laneOptions struct {
 
 // flags are the options that run has, too.
 func (o *laneOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.pick, "pick", "", "which attempt is taken: first that passes, smallest change, none (default: pick: of "+
-		"the notebook)")
+	f.StringVar(&o.pick, "pick", "", "which attempt is taken: first that passes, smallest change, none (default: "+
+		"pick: of the notebook)")
 	f.BoolVar(&o.once, "judge-once", false, "do not run the tests and reviews of an attempt a second time")
 }
 
@@ -76,8 +76,8 @@ Exit codes: 0 an attempt passed, 1 none did, 2 usage (nothing ran), 3 all were b
 	f := c.Flags()
 	f.StringSliceVar(&o.lanes.backends, "backends", nil,
 		"the admitted agents `NAME,…` that do the notebook's agent steps (default: as the notebook says)")
-	f.IntVarP(&o.lanes.attempts, "attempts", "n", 0, "how many attempts `N` of each backend (default: attempts= of a step, "+
-		"else 1)")
+	f.IntVarP(&o.lanes.attempts, "attempts", "n", 0, "how many attempts `N` of each backend (default: attempts= of a "+
+		"step, else 1)")
 	f.IntVarP(&o.sweep.work.Jobs, "jobs", "j", 0,
 		"how many attempts go on at once (default: as many as there are processors)")
 	f.StringVar(&o.lanes.html, "html", "", "write the comparison as a page to `PAGE` (- is standard output)")
@@ -165,7 +165,8 @@ func (a *app) compareAttempts(ctx context.Context, path, output string, o *runOp
 	l := &o.lanes
 	for _, name := range oneRun {
 		if l.changed != nil && l.changed(name) {
-			return usagef("--%s is for one run, and there are several attempts; leave it out, or give --attempts 1", name)
+			return usagef("--%s is for one run, and there are several attempts; leave it out, or give --attempts 1",
+				name)
 		}
 	}
 	switch {
@@ -174,7 +175,9 @@ func (a *app) compareAttempts(ctx context.Context, path, output string, o *runOp
 	case l.changed != nil && l.changed("pick") && l.pick == "":
 		return usagef("--pick names no rule; known: %s", strings.Join(notebooks.Picks, ", "))
 	case output == "-" || remote.Is(output) || output != "" && notebooks.IsJupyterName(output):
-		return usagef("OUTPUT %s: a comparison of attempts is written to a file in Markdown; give a path that ends in .md", output)
+		return usagef(
+			"OUTPUT %s: a comparison of attempts is written to a file in Markdown; give a path that ends in .md",
+			output)
 	case output != "" && isJupyter(path, o.req.Source) && files.Same(path, output):
 		return usagef("OUTPUT %s is the notebook itself, and would be of another form; give another OUTPUT", output)
 	case output != "" && o.dirty == string(engine.DirtyInclude):
@@ -245,8 +248,9 @@ func (a *app) printLanes(done *runs.Sweep, store runs.Store, o *runOptions) erro
 	end, d := done.Completed, done.Started
 	switch {
 	case o.json:
-		doc := lanesDocument{Sweep: d.SweepID, Dir: done.Dir, Status: end.Status, ExitCode: end.ExitCode, Digest: done.Digest,
-			Base: d.Base, Contract: d.Lanes.Contract, Pick: d.Lanes.Pick, Picked: picked, Passed: lanes.Passed,
+		doc := lanesDocument{Sweep: d.SweepID, Dir: done.Dir, Status: end.Status, ExitCode: end.ExitCode,
+			Digest: done.Digest,
+			Base:   d.Base, Contract: d.Lanes.Contract, Pick: d.Lanes.Pick, Picked: picked, Passed: lanes.Passed,
 			Same: append([]int{}, lanes.Identical...), Attempts: list}
 		if end.Output != "" {
 			doc.Output = d.Lanes.Output
@@ -308,7 +312,8 @@ func (p *places) lanesOutput(path string) (string, error) {
 	ids, err := store.Sweeps()
 	for _, id := range ids {
 		dir := store.SweepDir(id)
-		if done, err := runs.LoadSweep(dir); err == nil && done.Completed != nil && done.Completed.Output == runs.DigestOf(text) {
+		if done, err := runs.LoadSweep(dir); err == nil && done.Completed != nil &&
+			done.Completed.Output == runs.DigestOf(text) {
 			return dir, nil
 		}
 	}
@@ -322,14 +327,15 @@ func verifyLanes(v *runs.SweepVerification, store runs.Store) {
 		return
 	}
 	if done.Started.Lanes.Views != runs.ViewsVersion {
-		v.Notes = append(v.Notes, "the output notebook is one of another version of Markmill, and was not rendered again")
+		v.Notes = append(v.Notes,
+			"the output notebook is one of another version of Markmill, and was not rendered again")
 		return
 	}
 	switch out, err := sweep.Output(done, store); {
 	case err != nil:
 		v.Notes = append(v.Notes, fmt.Sprintf("the output notebook was not rendered again: %s", err))
 	case runs.DigestOf(out) != done.Completed.Output:
-		v.Findings = append(v.Findings, runs.Finding{Where: runs.JournalFile, Message: "the output notebook that follows from " +
-			"the runs is another than the one it names"})
+		v.Findings = append(v.Findings, runs.Finding{Where: runs.JournalFile, Message: "the output notebook that " +
+			"follows from the runs is another than the one it names"})
 	}
 }

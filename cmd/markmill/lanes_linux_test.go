@@ -17,7 +17,8 @@ import (
 func (l *agentLab) fixer(name, before string) string {
 	l.t.Helper()
 	path := filepath.Join(l.home, name)
-	text := "#!/bin/bash\ncat > /dev/null\n" + before + "\nsed -i 's/int(last or first)))/int(last or first) + 1))/' ranges.py\n"
+	text := "#!/bin/bash\ncat > /dev/null\n" + before + "\nsed -i 's/int(last or first)))/int(last or first) + 1))/' " +
+		"ranges.py\n"
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		l.t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func TestLanesKilled(t *testing.T) {
 	l.write("task.md", strings.Replace(agentTask, " backend=BACKEND", "", 1))
 	l.admit("--program", l.fixer("mine.sh", ""))
 	l.backend = "slow"
-	l.admit("--program", l.fixer("slow.sh", `echo '{"kind":"message","text":"waiting"}'; until [ -e "$(cat go.txt)" ]; do sleep 0.05; done`))
+	l.admit("--program", l.fixer("slow.sh",
+		`echo '{"kind":"message","text":"waiting"}'; until [ -e "$(cat go.txt)" ]; do sleep 0.05; done`))
 	out := filepath.Join(l.home, "out.md")
 	cmd := exec.Command(builtProgram(t), "lanes", "task.md", out, "--backends", "mine,slow", "-n", "2", "-j", "1")
 	cmd.Dir, cmd.Env = l.dir, l.env
@@ -124,7 +126,8 @@ func TestAgentsLanes(t *testing.T) {
 		l.admit("--program", found[0], "--endpoint", server.Base(scenario)+p.path, "--model", p.model)
 	}
 	out := filepath.Join(l.home, "out.md")
-	text, code := l.markmill("lanes", "task.md", out, "--backends", "claude,codex,opencode", "-n", "3", "--pick", "smallest")
+	text, code := l.markmill("lanes", "task.md", out, "--backends", "claude,codex,opencode", "-n", "3",
+		"--pick", "smallest")
 	done := l.lanes()
 	if code != 0 || done == nil || done.Completed == nil {
 		t.Fatalf("exit %d: %s", code, text)
@@ -149,7 +152,8 @@ func TestAgentsLanes(t *testing.T) {
 			t.Errorf("%s: %s", what, text)
 		}
 	}
-	if text, code := l.markmill("runs", "apply", string(done.Rows[3].Run)); code != 0 || !strings.Contains(text, "applied") {
+	if text, code := l.markmill("runs", "apply", string(done.Rows[3].Run)); code != 0 ||
+		!strings.Contains(text, "applied") {
 		t.Errorf("apply: exit %d, %s", code, text)
 	}
 	if text, _ := l.markmill("agents", "rates"); !strings.Contains(text, "codex") || !strings.Contains(text, "100.0%") {

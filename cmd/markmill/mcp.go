@@ -21,7 +21,8 @@ repository only. No tool approves, accepts, signs, applies a change, or changes 
 and the lines that configure agents. The program markmill-mcp, which must lie beside markmill, is the server.
 
 Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repository is not there.`,
-		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo /src/project",
+		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo " +
+			"/src/project",
 		RunE: func(*cobra.Command, []string) error {
 			root, err := servedRoot(repo)
 			if err != nil {

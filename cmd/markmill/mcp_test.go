@@ -153,7 +153,8 @@ func TestMCP(t *testing.T) {
 	}
 	edited := c.call("edit_step", map[string]any{"notebook": "task.md", "step": "change", "was": was,
 		"code": strings.Replace(was, "41", "42", 1)})
-	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != strings.Replace(mcpNotebook, "41", "42", 1) {
+	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != strings.Replace(mcpNotebook,
+		"41", "42", 1) {
 		t.Errorf("edited: %v\n%s", edited, src)
 	}
 	passed := c.call("run", map[string]any{"notebook": "task.md", "output": "task.out.md"})
@@ -189,7 +190,8 @@ func TestMCP(t *testing.T) {
 		t.Errorf("%s: %v %v", uri, read, err)
 	}
 	for _, uri := range []string{"markmill://run/" + run + "/../../../task.md", "markmill://run/" + run + "/%2e%2e/x",
-		"markmill://notebook/../../etc/passwd", "markmill://notebook/.git/config", "markmill://run/nosuch/report.json"} {
+		"markmill://notebook/../../etc/passwd", "markmill://notebook/.git/config",
+		"markmill://run/nosuch/report.json"} {
 		if read, err := c.s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err == nil {
 			t.Errorf("%s gives %v", uri, read.Contents[0])
 		}
@@ -237,7 +239,8 @@ func TestMCPLimits(t *testing.T) {
 	for tool, arguments := range map[string]map[string]any{
 		"show": {"run": "--help"}, "log": {"run": "last", "step": "--patch"}, "status": {"at": "--json"},
 		"diff": {"a": "../x", "b": "task.md"}, "verify": {"what": outside}, "gate": {"revision": "-x"},
-		"run": {"notebook": "task.md", "branch": "mine"}, "edit_step": {"notebook": "task.md", "step": "none", "code": ""},
+		"run": {"notebook": "task.md", "branch": "mine"}, "edit_step": {"notebook": "task.md", "step": "none",
+			"code": ""},
 		"check": {"paths": "task.md"}, "query": {"sql": "DELETE FROM runs"},
 	} {
 		c.refused(tool, arguments)
@@ -351,7 +354,8 @@ func TestMCPProgram(t *testing.T) {
 			`"code":-32601`},
 		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"none"}}`, `"code":-32602`},
 		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":[1]}`, `"code":-32602`},
-		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"show","arguments":{"run":7}}}`, `"isError":true`},
+		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"show","arguments":{"run":7}}}`,
+			`"isError":true`},
 		{`{"jsonrpc":"2.0","id":6,"method":"ping"}`, `"id":6`},
 	} {
 		if _, err := io.WriteString(in, one.line+"\n"); err != nil {

@@ -146,7 +146,8 @@ func (o *mergeOptions) settle(words []string) error {
 }
 
 func (o *mergeOptions) how() (merge.Options, error) {
-	how := merge.Options{Name: filepath.ToSlash(o.path), MarkerSize: o.size, Base: o.base, Ours: o.mine, Theirs: o.yours}
+	how := merge.Options{Name: filepath.ToSlash(o.path), MarkerSize: o.size, Base: o.base, Ours: o.mine,
+		Theirs: o.yours}
 	if o.size < 1 || o.size > 1000 {
 		return how, usagef("--marker-size %d: a marker has 1 to 1000 characters", o.size)
 	}

@@ -72,9 +72,9 @@ func TestObservatory(t *testing.T) {
 		}
 	}
 	defer stop()
-	params := []string{"run", "obs.md", "-p", "url=" + server.URL, "-p", "process=obs-watched", "-p", "sqlite=" + in("a.db"),
-		"-p", "postgres=postgresql://localhost/x", "-p", "file=" + in("file"), "-p", "backups=" + in("backups"),
-		"-p", "repository=" + dir, "-p", "cpu_seconds=0.01", "-p", "objective_ms=60000"}
+	params := []string{"run", "obs.md", "-p", "url=" + server.URL, "-p", "process=obs-watched", "-p",
+		"sqlite=" + in("a.db"), "-p", "postgres=postgresql://localhost/x", "-p", "file=" + in("file"), "-p",
+		"backups=" + in("backups"), "-p", "repository=" + dir, "-p", "cpu_seconds=0.01", "-p", "objective_ms=60000"}
 	limits := func(text string) (args []string) {
 		for _, what := range []string{"disk", "memory", "cpu"} {
 			args = append(args, "-p", what+"_limits="+text)
@@ -117,8 +117,8 @@ func TestObservatory(t *testing.T) {
 	bad()
 	bad()
 	good()
-	got := must(program, "runs", "query", "SELECT name, count(*), sum(state = 'ok'), sum(state = 'critical') FROM checks "+
-		"WHERE before <> state GROUP BY name ORDER BY name", "--format", "csv")
+	got := must(program, "runs", "query", "SELECT name, count(*), sum(state = 'ok'), sum(state = 'critical') FROM "+
+		"checks WHERE before <> state GROUP BY name ORDER BY name", "--format", "csv")
 	want := "name,count(*),sum(state = 'ok'),sum(state = 'critical')\n"
 	for _, name := range strings.Fields("backup cpu disk file green http memory postgres process sqlite") {
 		want += name + ",2,1,1\n"
@@ -146,8 +146,8 @@ func TestObservatory(t *testing.T) {
 			one.prepare()
 		}
 		_, _ = do(program, append(append(append(params, limits("[101, 102]")...), "--only", one.check), one.args...)...)
-		out := must(program, "runs", "query", "SELECT state || ': ' || coalesce(message, '') AS found FROM checks WHERE name = '"+
-			one.check+"' ORDER BY started_at DESC LIMIT 1", "--format", "csv")
+		out := must(program, "runs", "query", "SELECT state || ': ' || coalesce(message, '') AS found FROM checks "+
+			"WHERE name = '"+one.check+"' ORDER BY started_at DESC LIMIT 1", "--format", "csv")
 		if _, found, _ := strings.Cut(out, "\n"); !strings.HasPrefix(strings.TrimPrefix(found, `"`), one.want) {
 			t.Errorf("%s: want %q, got %s", one.check, one.want, found)
 		}

@@ -130,7 +130,8 @@ func (a *app) forgetPages(dir string) {
 		return
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".html" && a.now().Sub(info.ModTime()) > pagesKept {
+		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".html" &&
+			a.now().Sub(info.ModTime()) > pagesKept {
 			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
@@ -141,8 +142,8 @@ func (a *app) forgetPages(dir string) {
 func (con *console) browse(file string) error {
 	list := con.env("BROWSER")
 	if strings.TrimSpace(list) == "" {
-		list = cmp.Or(map[string]string{"darwin": "open", "windows": "rundll32 url.dll,FileProtocolHandler"}[runtime.GOOS],
-			"xdg-open")
+		list = cmp.Or(map[string]string{"darwin": "open",
+			"windows": "rundll32 url.dll,FileProtocolHandler"}[runtime.GOOS], "xdg-open")
 	}
 	var failed error
 	for _, words := range filepath.SplitList(list) {

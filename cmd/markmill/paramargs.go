@@ -88,8 +88,8 @@ func (h *paramHints) paramHint(err error, words []string) error {
 
 func behind(err error, b [2]string) error {
 	option, _, _ := strings.Cut(b[0], " ")
-	return usagef("%w; %s is a whole parameter, NAME=VALUE, and %s follows it: a name has no =, so write %s NAME VALUE "+
-		"or %s NAME=VALUE", err, b[0], b[1], option, option)
+	return usagef("%w; %s is a whole parameter, NAME=VALUE, and %s follows it: a name has no =, so write %s NAME "+
+		"VALUE or %s NAME=VALUE", err, b[0], b[1], option, option)
 }
 
 // outputHint does the same for an OUTPUT that is wrong.
@@ -125,7 +125,8 @@ func pair(source string, raw bool) func(string) ([]params.Given, error) {
 			return nil, usagef("%s %s has no value: write %s %s=VALUE", source, value, source, value)
 		}
 		if name == "" {
-			return nil, usagef("%s %s names no parameter: write %s NAME=VALUE or %s NAME VALUE", source, value, source, source)
+			return nil, usagef("%s %s names no parameter: write %s NAME=VALUE or %s NAME VALUE", source, value,
+				source, source)
 		}
 		return []params.Given{{Name: name, Text: text, Raw: raw, Source: source}}, nil
 	}
@@ -207,7 +208,8 @@ func (in *input) fileParams(path string) ([]params.Given, error) {
 	switch {
 	case err == nil:
 	case !errors.As(err, &pathErr):
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + plain.Escape(name(path)) + " " + err.Error()}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: "-f: " + plain.Escape(name(path)) +
+			" " + err.Error()}
 	default:
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, Hint: "name a YAML or JSON file", Err: err,
 			Msg: "-f: open " + plain.Escape(path) + ": " + pathErr.Err.Error()}
@@ -261,5 +263,6 @@ func pipeHint(err error, words int) error {
 	if words > 0 || statErr != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return err
 	}
-	return usagef("%w; to read the notebook from the pipe and write the output to standard output: markmill run - -", err)
+	return usagef("%w; to read the notebook from the pipe and write the output to standard output: markmill run - -",
+		err)
 }

@@ -299,7 +299,8 @@ func TestNothingOutlivesARun(t *testing.T) {
 					}
 				}
 			}
-			eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(all, someProcess.runs) })
+			eventually(t, "the end of all processes",
+				func() bool { return !slices.ContainsFunc(all, someProcess.runs) })
 			if out, err := u.markmill("runs", "reconcile"); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -409,7 +410,8 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 			}
 			all := append(processes(t, text), u.warden())
 			u.Process.Kill()
-			eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(all, someProcess.runs) })
+			eventually(t, "the end of all processes",
+				func() bool { return !slices.ContainsFunc(all, someProcess.runs) })
 		})
 	}
 }

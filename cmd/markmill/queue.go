@@ -79,6 +79,7 @@ type submitOptions struct {
 	queue        string
 	key          string
 	priority     string
+	labels       []string
 	retries      int
 	wait, follow bool
 	json         bool
@@ -122,6 +123,7 @@ cannot be reached.`,
 	f.StringSliceVar(&r.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
 	f.StringVar(&o.queue, "queue", queue.DefaultQueue, "`NAME` of the queue")
 	f.StringVar(&o.key, "key", "", "`ID` of the job: it is submitted only if there is none of that id")
+	f.StringSliceVar(&o.labels, "label", nil, "`LABEL,…` that a worker must offer to take the job; repeatable")
 	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
 	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
 	f.BoolVar(&o.wait, "wait", false, "wait for the end, and fetch the record")
@@ -146,6 +148,11 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 			return err
 		}
 	}
+	labels, err := queue.CheckLabels(o.labels)
+	if err != nil {
+		return err
+	}
+	o.labels = labels
 	if !slices.Contains(queue.Priorities, queue.Priority(o.priority)) {
 		return usagef("--priority %s is not known; known: high, normal, low", o.priority)
 	}
@@ -220,7 +227,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 	if err != nil {
 		host = "unknown"
 	}
-	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Request: req, Base: string(base),
+	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, Request: req, Base: string(base),
 		Retries: o.retries, By: userName(), Host: host}, nil
 }
 
@@ -274,6 +281,10 @@ reached.`,
 					return err
 				}
 			}
+			labels, err := queue.CheckLabels(call.Labels)
+			if err != nil {
+				return err
+			}
 			if call.Jobs < 1 || call.Jobs > 256 {
 				return usagef("-j %d: a worker runs from 1 to 256 jobs at once", call.Jobs)
 			}
@@ -288,12 +299,14 @@ reached.`,
 			if err != nil {
 				return err
 			}
-			made.Queues, made.Jobs, made.Drain, made.LeaseNS = call.Queues, call.Jobs, call.Drain, int64(d)
+			made.Queues, made.Labels, made.Jobs, made.Drain, made.LeaseNS = call.Queues, labels, call.Jobs, call.Drain, int64(d)
 			return a.becomeQueue(made)
 		},
 	}
 	f := c.Flags()
 	f.StringSliceVar(&call.Queues, "queue", []string{queue.DefaultQueue}, "`NAME,…` of the queues")
+	f.StringSliceVar(&call.Labels, "label", nil,
+		"`LABEL,…` that the worker offers: it also takes jobs that need them; repeatable")
 	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
 	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues waits or runs")
 	f.StringVar(&lease, "lease", "30s",
@@ -371,17 +384,22 @@ Exit codes: as of its commands.`,
 
 func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	var states []string
-	limit, asJSON := 50, false
+	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
-		Use: "list", Short: "List the jobs, the one that changed last first", Args: args(0, 0),
-		Long: `Lists the jobs of all queues with their state: enqueued, leased (a worker has it), running (which step),
-completed, failed, canceled, dead (given up).
+		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
+		Long: `Lists jobs with their state: enqueued, leased (a worker has it), running (which step), completed, failed,
+canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json",
+		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n  markmill jobs list --queue gpu --notebook 'reports/*.md'",
 		RunE: func(*cobra.Command, []string) error {
-			if limit < 1 || limit > 500 {
-				return usagef("--limit %d is not from 1 to 500", limit)
+			if filter.Limit < 1 || filter.Limit > 500 {
+				return usagef("--limit %d is not from 1 to 500", filter.Limit)
+			}
+			if filter.Queue != "" {
+				if err := queue.CheckName("--queue", filter.Queue); err != nil {
+					return err
+				}
 			}
 			made, err := a.call("list", o)
 			if err != nil {
@@ -391,14 +409,17 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 				if !slices.Contains(queue.States, queue.State(s)) {
 					return usagef("--state %s is not known; known: enqueued, leased, running, completed, failed, canceled, dead", s)
 				}
-				made.States = append(made.States, queue.State(s))
+				filter.States = append(filter.States, queue.State(s))
 			}
-			made.Limit, made.JSON = limit, asJSON
+			made.Filter, made.JSON = filter, asJSON
 			return a.becomeQueue(made)
 		},
 	}
 	c.Flags().StringSliceVar(&states, "state", nil, "only jobs that are `STATE,…`")
-	c.Flags().IntVar(&limit, "limit", limit, "list at most `N` jobs, from 1 to 500")
+	c.Flags().StringVar(&filter.Queue, "queue", "", "only jobs of the queue `NAME`")
+	c.Flags().StringVar(&filter.Notebook, "notebook", "",
+		"only jobs whose notebook is `PATTERN`, such as 'reports/*.md', among the newest 5,000 of the others")
+	c.Flags().IntVar(&filter.Limit, "limit", filter.Limit, "list at most `N` jobs, from 1 to 500")
 	jsonFlag(c, &asJSON, "jobs")
 	return c
 }
@@ -416,7 +437,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			if err != nil {
 				return err
 			}
-			made.States, made.Limit = []queue.State{queue.StateDead}, 500
+			made.Filter = queue.Filter{States: []queue.State{queue.StateDead}, Limit: 500}
 			return a.becomeQueue(made)
 		},
 	}

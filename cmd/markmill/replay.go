@@ -29,8 +29,9 @@ show shows a whole run. With --follow it shows the progress of RUN from its firs
 any user who can read the record can do that, and Ctrl-C ends the watching only.
 
 Exit codes: 0; 2 there is no such run or event; with --follow as of run.`,
-		Example: "  markmill runs replay last\n  markmill runs replay last --at 7\n  markmill runs replay last --follow",
-		Args:    args(1, 1),
+		Example: "  markmill runs replay last\n  markmill runs replay last --at 7\n" +
+			"  markmill runs replay last --follow",
+		Args: args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			chosen := c.Flags().Changed("at")
 			switch {

@@ -15,9 +15,11 @@ import (
 var decided = []string{
 	"parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters",
 	"allow-errors",
-	"report-mode", "timings", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only", "help-notebook", "kernel",
+	"report-mode", "timings", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only",
+	"help-notebook", "kernel",
 	"language", "cwd",
-	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base", "dirty", "in-place",
+	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base",
+	"dirty", "in-place",
 	"branch", "copy", "matrix", "params-table", "include", "exclude", "max-runs",
 	"attempts", "pick", "judge-once",
 }
@@ -113,8 +115,8 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 			return err
 		}
 		if !bytes.Equal(src, cut.Source) {
-			return usagef("%s is not the notebook that run %s ran: it has changed since; run it anew, or leave NOTEBOOK out "+
-				"to go on with the one that is recorded", paths[0], cut.Run.ID)
+			return usagef("%s is not the notebook that run %s ran: it has changed since; run it anew, or leave "+
+				"NOTEBOOK out to go on with the one that is recorded", paths[0], cut.Run.ID)
 		}
 	}
 	output := cut.Run.Started.Output

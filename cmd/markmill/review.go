@@ -63,8 +63,9 @@ together. The checkout and the Git directory are only read; the runs have record
 
 Exit codes: 0 no objection, 1 an objection (with --merge: a conflict, or a notebook that fails on the merged tree),
 2 the two cannot be compared.`,
-		Example: "  markmill review --merge main HEAD\n  markmill review main..HEAD\n  markmill review origin/main...HEAD --require recorded\n" +
-			"  markmill review --html review.html HEAD~1\n  markmill review --json main...feature",
+		Example: "  markmill review --merge main HEAD\n  markmill review main..HEAD\n" +
+			"  markmill review origin/main...HEAD --require recorded\n  markmill review --html review.html HEAD~1\n" +
+			"  markmill review --json main...feature",
 		Args: args(0, 2),
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {

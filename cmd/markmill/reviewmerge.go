@@ -96,8 +96,8 @@ func (a *app) printMerge(r *mergereview.Review) error {
 				if mark == "" {
 					mark = "?"
 				}
-				line("%s %s: %s together (%s on %s, %s on %s)", mark, n.Notebook, n.Merged.State, n.Base.State, r.Base.Name,
-					n.Head.State, r.Head.Name)
+				line("%s %s: %s together (%s on %s, %s on %s)", mark, n.Notebook, n.Merged.State, n.Base.State,
+					r.Base.Name, n.Head.State, r.Head.Name)
 			}
 			if n.Merged.Words != "" {
 				line("  %s", n.Merged.Words)

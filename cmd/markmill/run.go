@@ -133,8 +133,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"give the paths of input and output as PAPERMILL_INPUT_PATH and PAPERMILL_OUTPUT_PATH")
 	f.BoolVar(&o.injectInput, "inject-input-path", false, "give PAPERMILL_INPUT_PATH")
 	f.BoolVar(&o.injectOutput, "inject-output-path", false, "give PAPERMILL_OUTPUT_PATH")
-	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false, "inject the parameters, write OUTPUT, run nothing",
-		"run the steps, as without it")
+	onOff(f, &o.prepareOnly, "prepare-only", "prepare-execute", false,
+		"inject the parameters, write OUTPUT, run nothing", "run the steps, as without it")
 	onOff(f, &o.req.ReportMode, "report-mode", "no-report-mode", false,
 		"fold the code of the steps: in Jupyter, and on the page of the output notebook",
 		"show the code of the steps in OUTPUT")
@@ -167,8 +167,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.goOn, "continue", "",
 		"go on with `RUN` at its first step that did not pass, with NOTEBOOK as it is now (see runs fork)")
 	o.sweep.flags(f)
-	f.IntVar(&o.lanes.attempts, "attempts", 0, "compare `N` attempts of the agent, in the place of attempts= of its step (see "+
-		"lanes)")
+	f.IntVar(&o.lanes.attempts, "attempts", 0, "compare `N` attempts of the agent, in the place of attempts= of its "+
+		"step (see lanes)")
 	o.lanes.flags(f)
 	o.viewFlags(f)
 	o.papermillFlags(f)
@@ -321,7 +321,8 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	case o.sweep.asked():
 		return a.sweepNotebook(ctx, path, output, o)
 	case o.lanes.changed != nil && o.lanes.changed("jobs"):
-		return usagef("--jobs is for sweeps and attempts: give --matrix NAME=VALUES, --params-table FILE, or --attempts N")
+		return usagef("--jobs is for sweeps and attempts: give --matrix NAME=VALUES, --params-table FILE, or " +
+			"--attempts N")
 	}
 	plan, output, err := a.plan(ctx, eng, path, output, settings, o)
 	if err != nil {
@@ -378,8 +379,8 @@ func (o *runOptions) setOutput(output string) (err error) {
 	}
 	left := cmp.Or(req.OutputForm, forms.Detect(req.Path, req.Source))
 	if req.Timings && (left != notebooks.FormJupyter || o.frozen) {
-		return usagef("--timings is for an OUTPUT that is written in Jupyter's form; the record has the times of every run " +
-			"(markmill runs show)")
+		return usagef("--timings is for an OUTPUT that is written in Jupyter's form; the record has the times of " +
+			"every run (markmill runs show)")
 	}
 	req.Frozen, req.Assets = o.frozen, api.AssetsFolder(name(output))
 	if req.OutputForm == "" && forms.IsJupyter(req.Path, req.Source) { // the pictures are in the file itself
@@ -430,18 +431,19 @@ func (o *runOptions) check(output string) error {
 		return err
 	}
 	if !slices.Contains([]string{"", "markmill", "nbclient"}, o.engineName) {
-		return usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has one of its "+
-			"own; leave the option out, or choose who runs the steps with -k", o.engineName)
+		return usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has one of "+
+			"its own; leave the option out, or choose who runs the steps with -k", o.engineName)
 	}
 	if _, known := logLevels[o.logLevel]; !known {
 		return usagef("--log-level %s is not known; known: NOTSET, DEBUG, INFO, WARNING, ERROR, CRITICAL", o.logLevel)
 	}
 	if ext := strings.ToLower(filepath.Ext(name(output))); ext == ".html" || ext == ".htm" {
-		return usagef("OUTPUT %s: a run writes Markdown or a Jupyter notebook, and markmill convert makes a page of it; "+
-			"give a path that ends in .md or .ipynb", output)
+		return usagef("OUTPUT %s: a run writes Markdown or a Jupyter notebook, and markmill convert makes a page of "+
+			"it; give a path that ends in .md or .ipynb", output)
 	}
 	if _, script := percent.LanguageOf(output); script {
-		return usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md or .ipynb", output)
+		return usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md or .ipynb",
+			output)
 	}
 	if err := o.checkTargets(output); err != nil {
 		return err

@@ -87,11 +87,12 @@ func (a *app) announce(plan *engine.Plan, o *runOptions) {
 		fmt.Fprintln(a.stderr, "markmill: "+plain.Line([]byte(goOnWords(plan.Request().Resume, plan))))
 	}
 	if left := plan.LeftBehind(); len(left) > 0 {
-		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n", plain.Some(left, 3))
+		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n",
+			plain.Some(left, 3))
 	}
 	if option := o.savesMeanwhile(); option != "" {
-		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it prints "+
-			"as it comes\n", option)
+		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it "+
+			"prints as it comes\n", option)
 	}
 }
 

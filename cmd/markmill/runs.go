@@ -33,7 +33,8 @@ repository). RUN is an id, a part of one that is unique, or last.`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
 	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(),
-		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsSteer(), a.runsReplay(), a.runsReconcile(), a.runsPrune(), a.runsQuery(),
+		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsSteer(), a.runsReplay(), a.runsReconcile(), a.runsPrune(),
+		a.runsQuery(),
 		a.runsReindex(), a.runsStats(), a.runsCompare(), a.runsTrace(),
 		a.runsMaintenance(), a.runsPush(), a.runsPull(), a.runsAccept(), a.runsReject())
 	return c
@@ -143,7 +144,8 @@ func (a *app) runsLog() *cobra.Command {
 		Use: "log [RUN [STEP…]]", Short: "Print the raw output of a run's steps", Args: args(0, -1),
 		Long: `Prints what the steps wrote to standard output, in full and unchanged, in the order of the steps. With ids of
 steps it prints only those.`,
-		Example: "  markmill runs log last verify\n  markmill runs log last --stderr\n  markmill runs log last change --patch",
+		Example: "  markmill runs log last verify\n  markmill runs log last --stderr\n" +
+			"  markmill runs log last change --patch",
 		RunE: func(_ *cobra.Command, words []string) error {
 			run, dir, err := a.find(wordOr(words, "last"))
 			if err != nil {
@@ -412,7 +414,8 @@ markmill runs maintenance shows what would be removed, and has the system prune 
 		},
 	}
 	jsonFlag(c, &asJSON, "runs-prune")
-	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
+	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working "+
+		"directory)")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing but errors")
 	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns,
 		"how many of the newest runs to keep at least (default: retention in markmill.yaml)")

@@ -114,7 +114,8 @@ func TestIndexFailsNoRun(t *testing.T) {
 		},
 		"no database": func(b *indexBed) { b.must(os.WriteFile(b.store.IndexFile(), []byte("none"), 0o644)) },
 		"a folder": func(b *indexBed) {
-			b.must(errors.Join(os.Remove(b.store.IndexFile()), os.MkdirAll(filepath.Join(b.store.IndexFile(), "x"), 0o755)))
+			b.must(errors.Join(os.Remove(b.store.IndexFile()), os.MkdirAll(filepath.Join(b.store.IndexFile(), "x"),
+				0o755)))
 		},
 		"a folder for its lock": func(b *indexBed) {
 			lock := filepath.Join(b.store.Dir, "index.lock")
@@ -148,7 +149,8 @@ d.close()`, b.store.IndexFile()).CombinedOutput()
 			b.must(err)
 			b.must(os.WriteFile(filepath.Join(full, "index.db"), text, 0o644))
 			_ = os.WriteFile(filepath.Join(full, "filler"), make([]byte, 2<<20), 0o644)
-			b.must(errors.Join(os.Remove(b.store.IndexFile()), os.Symlink(filepath.Join(full, "index.db"), b.store.IndexFile())))
+			b.must(errors.Join(os.Remove(b.store.IndexFile()), os.Symlink(filepath.Join(full, "index.db"),
+				b.store.IndexFile())))
 		},
 		"read-only": func(b *indexBed) {
 			if os.Getuid() == 0 { // who may write everywhere

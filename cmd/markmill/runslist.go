@@ -60,7 +60,8 @@ Exit codes: 0 listed, 1 the records cannot be read, 2 usage.`,
 	f.StringVar(&opt.since, "since", "", "only runs that started at this time or later")
 	f.StringVar(&opt.until, "until", "", "only runs that started before this time")
 	f.StringArrayVar(&opt.params, "param", nil, "only runs whose parameter meets this condition; repeatable")
-	f.StringArrayVar(&opt.scraps, "scrap", nil, "only runs whose scrap meets this condition, as in 'loss<0.2'; repeatable")
+	f.StringArrayVar(&opt.scraps, "scrap", nil, "only runs whose scrap meets this condition, as in 'loss<0.2'; "+
+		"repeatable")
 	f.StringVar(&opt.base, "base", "", "only runs on this commit: a revision, or the beginning of an id")
 	f.IntVar(&opt.limit, "limit", 0, "at most so many; 0 lists all")
 	f.StringSliceVar(&opt.sort, "sort", nil,
@@ -129,8 +130,8 @@ func timeOption(option, text string, now time.Time) (time.Time, error) {
 		time.Duration(n) < (100*365*24*time.Hour)/unit {
 		return now.Add(-time.Duration(n) * unit), nil
 	}
-	return time.Time{}, usagef("%s %s: give a date (2026-01-31), a time (2026-01-31T12:00:00Z), or an age: 30m, 12h, 7d, 2w",
-		option, text)
+	return time.Time{}, usagef(
+		"%s %s: give a date (2026-01-31), a time (2026-01-31T12:00:00Z), or an age: 30m, 12h, 7d, 2w", option, text)
 }
 
 func (a *app) listRuns(c *cobra.Command, opt listOptions) error {

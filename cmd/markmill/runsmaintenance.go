@@ -73,7 +73,8 @@ func (a *app) printMaintenance(r *maintenance.Report, s *maintenance.Schedule) e
 	}
 	return say(a.stdout, "\nretention  the newest %d runs, and those younger than %d days\n"+
 		"prunable   %s, %s and %s, of %s%s\npruned by  %s\n", r.Runs, r.Days, plain.Counted(len(r.Due.Runs), "run"),
-		plain.Counted(len(r.Due.Sweeps), "sweep"), plain.Counted(r.DueWorktrees, "worktree"), size(r.DueBytes), next, daily)
+		plain.Counted(len(r.Due.Sweeps), "sweep"), plain.Counted(r.DueWorktrees, "worktree"), size(r.DueBytes),
+		next, daily)
 }
 
 // schedule is that of the store here.

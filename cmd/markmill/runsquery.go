@@ -29,8 +29,8 @@ A table leaves out columns in which every value is NULL; the other formats have 
 
 Exit codes: 0 answered, 1 the records cannot be read or the time is over, 2 the query is wrong.`,
 		Example: "  markmill runs query 'SELECT status, count(*) AS runs FROM runs GROUP BY status'\n" +
-			"  markmill runs query \"SELECT run_id, value FROM scraps WHERE name = 'loss' ORDER BY number LIMIT 5\" --format csv\n" +
-			"  markmill runs query 'SELECT * FROM steps' -o steps.parquet",
+			"  markmill runs query \"SELECT run_id, value FROM scraps WHERE name = 'loss' ORDER BY number LIMIT 5\" " +
+			"--format csv\n  markmill runs query 'SELECT * FROM steps' -o steps.parquet",
 		RunE: func(c *cobra.Command, words []string) error { return a.query(c, words[0], opt, timeout) },
 	}
 	f := c.Flags()
@@ -70,7 +70,8 @@ func (a *app) query(c *cobra.Command, query string, opt scrapsOptions, timeout t
 		return err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.New("the query took longer than " + timeout.String() + "; choose fewer rows, or give it more --timeout")
+		return errors.New("the query took longer than " + timeout.String() + "; choose fewer rows, or give it more " +
+			"--timeout")
 	}
 	if err != nil {
 		return err

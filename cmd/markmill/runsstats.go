@@ -24,8 +24,9 @@ func (a *app) runsStats() *cobra.Command {
 	var asJSON bool
 	var since string
 	c := &cobra.Command{
-		Use: "stats [NOTEBOOK]", Short: "Show how often runs pass, how long they and their steps take, and which are flaky",
-		Args: args(0, 1),
+		Use:   "stats [NOTEBOOK]",
+		Short: "Show how often runs pass, how long they and their steps take, and which are flaky",
+		Args:  args(0, 1),
 		Long: `Counts the runs that are kept, by notebook: how many passed of those that passed or failed, the median and
 the 95th percentile of their time, when one passed last, and how much disk their records use. With NOTEBOOK
 (its path, the end of it, or a pattern), it also shows each step, the slowest runs, and what is flaky: runs

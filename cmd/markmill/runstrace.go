@@ -52,8 +52,8 @@ the one protocol.
 
 Exit codes: 0 shown, and with --export sent; 1 it could not be sent, or the record cannot be read; 2 there is no such
 run, or no collector.`,
-		Example: "  markmill runs trace\n  markmill runs trace last --json | jq '.spans[] | select(.share > 0.1) | .name'\n" +
-			"  OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 markmill runs trace last --export",
+		Example: "  markmill runs trace\n  markmill runs trace last --json | jq '.spans[] | select(.share > 0.1) | " +
+			".name'\n  OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 markmill runs trace last --export",
 		RunE: func(c *cobra.Command, words []string) error {
 			record, err := a.lookup().Record(wordOr(words, "last"))
 			if err != nil {

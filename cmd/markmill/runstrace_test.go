@@ -62,7 +62,8 @@ func checkOTLP(body []byte) (names []string, err error) {
 		end, err2 := strconv.ParseInt(s.End, 10, 64)
 		around := times[s.Parent]
 		switch {
-		case !regexp.MustCompile("^[0-9a-f]{32}$").MatchString(s.TraceID), !regexp.MustCompile("^[0-9a-f]{16}$").MatchString(s.SpanID):
+		case !regexp.MustCompile("^[0-9a-f]{32}$").MatchString(s.TraceID),
+			!regexp.MustCompile("^[0-9a-f]{16}$").MatchString(s.SpanID):
 			return nil, fmt.Errorf("ids %q %q", s.TraceID, s.SpanID)
 		case err1 != nil || err2 != nil || begin > end || s.Kind != 1 || path[s.SpanID] != "":
 			return nil, fmt.Errorf("span %+v", s)
@@ -118,7 +119,8 @@ func TestTraceExport(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(dir, "job"), &out, &errs
 		cmd.Env = append(os.Environ(), "MARKMILL_DIR="+filepath.Join(dir, "kept"), "HOME="+filepath.Join(dir, "home"),
-			"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "THE_KEY=hush-hush-hush", "OTEL_EXPORTER_OTLP_ENDPOINT="+address,
+			"XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "THE_KEY=hush-hush-hush", "OTEL_EXPORTER_OTLP_ENDPOINT="+
+				address,
 			"OTEL_EXPORTER_OTLP_HEADERS=api-key=secret-header")
 		_ = cmd.Run()
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
@@ -137,7 +139,8 @@ func TestTraceExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"run 2 fail", "run/planning", "run/step one/start sh", "run/step one/code", "run/step two 2 fail",
+	for _, want := range []string{"run 2 fail", "run/planning", "run/step one/start sh", "run/step one/code",
+		"run/step two 2 fail",
 		"run/checks", "run/views"} {
 		if !strings.Contains("\n"+strings.Join(names, "\n")+"\n", "\n"+want+"\n") {
 			t.Errorf("%s is not sent: %q", want, names)
@@ -163,11 +166,12 @@ func TestTraceExport(t *testing.T) {
 		{"http://127.0.0.1:1", "connection refused", nil},
 		{server.URL + "/silent", "no answer in time", nil},
 		{"grpc://localhost:4317", "no address of HTTP", nil},
-		{"http://127.0.0.1:1", "connection refused", []string{"--matrix", "m=1..6", "-j", "2", "--allow-unknown-parameters"}},
+		{"http://127.0.0.1:1", "connection refused", []string{"--matrix", "m=1..6", "-j", "2",
+			"--allow-unknown-parameters"}},
 	} {
 		_, said, code := markmill(c.address, append([]string{"run", "n.md"}, c.args...)...)
-		if code != exitPass || strings.Count(said, "the trace was not sent: ") != 1 || !strings.Contains(said, c.want) ||
-			strings.Contains(said, "secret-header") {
+		if code != exitPass || strings.Count(said, "the trace was not sent: ") != 1 ||
+			!strings.Contains(said, c.want) || strings.Contains(said, "secret-header") {
 			t.Errorf("%s %v: exit %d: %s", c.address, c.args, code, said)
 		}
 		if _, said, code := markmill(c.address, "runs", "list"); code != exitPass || said != "" {

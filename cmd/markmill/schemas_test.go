@@ -56,8 +56,8 @@ func jsonDocuments() map[string]struct {
 			"What markmill runs push and runs pull print: the runs that were sent or taken, and those that the other " +
 				"side had"},
 		"bisect": {reflect.TypeFor[bisect.Result](),
-			"What markmill bisect prints: the first bad commit, or the commits that it is one of, and every commit that was " +
-				"asked"},
+			"What markmill bisect prints: the first bad commit, or the commits that it is one of, and every commit " +
+				"that was asked"},
 		"sweep": {reflect.TypeFor[sweepDocument](),
 			"What markmill run prints for a sweep, and so does markmill run --resume SWEEP"},
 		"lanes": {reflect.TypeFor[lanesDocument](),
@@ -71,7 +71,8 @@ func jsonDocuments() map[string]struct {
 		"runs-compare": {reflect.TypeFor[comparedRuns](),
 			"What markmill runs compare prints: the runs, and the best and the worst of each column"},
 		"runs-stats": {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
-		"runs-trace": {reflect.TypeFor[tracedRun](), "What markmill runs trace prints: the parts of a run and their times"},
+		"runs-trace": {reflect.TypeFor[tracedRun](),
+			"What markmill runs trace prints: the parts of a run and their times"},
 		"runs-maintenance": {reflect.TypeFor[maintenance.Report](),
 			"What markmill runs maintenance prints: what is kept, and what pruning would remove"},
 		"runs-decision": {reflect.TypeFor[runDecision](), "What markmill runs accept and runs reject print"},
@@ -259,7 +260,8 @@ func comments(t *testing.T) map[string]string {
 		"../../render/diffview": "markmill/render/diffview",
 		"../../render/review":   "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
 		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
-		"../../render/fresh": "markmill/render/fresh", "../api/summary": "markmill/cmd/api/summary", "mcp": "markmill/cmd/markmill/mcp"} {
+		"../../render/fresh": "markmill/render/fresh", "../api/summary": "markmill/cmd/api/summary",
+		"mcp": "markmill/cmd/markmill/mcp"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

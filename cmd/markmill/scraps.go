@@ -28,7 +28,8 @@ type scrapsOptions struct {
 func (a *app) scrapsCommand() *cobra.Command {
 	var opt scrapsOptions
 	c := &cobra.Command{
-		Use: "scraps RUN|SWEEP|FILE|DIR...", Short: "Show the scraps and parameters of runs and output notebooks as one table",
+		Use: "scraps RUN|SWEEP|FILE|DIR...", Short: "Show the scraps and parameters of runs and output notebooks as " +
+			"one table",
 		Long: `Reads what runs recorded with glue, or with scrapbook's glue in Python, and shows it as one table: a row for
 each notebook, with its parameters and scraps as columns (texts, numbers, booleans, lists and maps). With
 --long a row for each scrap, tables, pictures and files included.
@@ -57,7 +58,8 @@ usage.`,
 		strings.Join(sheet.Formats, ", ")+" (default: by the extension of --output, else table)")
 	f.StringVarP(&opt.output, "output", "o", "", "write to a file instead of standard output")
 	f.BoolVar(&opt.long, "long", false, "a row for each scrap instead of each notebook")
-	f.StringArrayVar(&opt.names, "name", nil, "only scraps with a name that matches, such as loss or 'test_*'; repeatable")
+	f.StringArrayVar(&opt.names, "name", nil, "only scraps with a name that matches, such as loss or 'test_*'; "+
+		"repeatable")
 	f.BoolVar(&opt.noParams, "no-params", false, "no columns of parameters")
 	jsonFlag(c, &opt.json, "scraps")
 	f.BoolVar(&opt.spreadsheet, "spreadsheet", false,
@@ -114,7 +116,8 @@ func (a *app) printScraps(made *sheet.Sheet) error {
 	if err := made.Write(&rows, "json"); err != nil {
 		return err
 	}
-	return a.printJSON("scraps", scrapsDocument{append([]string{}, made.Columns...), rows.Bytes(), made.Left, made.Elided})
+	return a.printJSON("scraps", scrapsDocument{append([]string{}, made.Columns...), rows.Bytes(), made.Left,
+		made.Elided})
 }
 
 // settle chooses the format, and checks the options.

@@ -37,8 +37,8 @@ func (a *app) signKey(cfg engine.Config) (string, error) {
 		_, err = os.Stat(file)
 	}
 	if err != nil {
-		return "", &notebooks.Error{Kind: notebooks.KindInput, File: key, Msg: "the key that is to sign cannot be read: " +
-			err.Error(),
+		return "", &notebooks.Error{Kind: notebooks.KindInput, File: key,
+			Msg: "the key that is to sign cannot be read: " + err.Error(),
 			Hint: "name an SSH private key in sign: of " + engine.ConfigFile +
 				" or in MARKMILL_SIGN_KEY, which signs nothing when it is empty", Err: err}
 	}
@@ -124,8 +124,8 @@ func (a *app) signers(file, root string) (runs.Signers, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return s, &notebooks.Error{Kind: notebooks.KindInput, File: file, Msg: "the allowed_signers file cannot be read: " +
-			err.Error(),
+		return s, &notebooks.Error{Kind: notebooks.KindInput, File: file,
+			Msg:  "the allowed_signers file cannot be read: " + err.Error(),
 			Hint: "name a file in OpenSSH's ALLOWED SIGNERS format", Err: err}
 	}
 	s.Allowed = sshsig.ParseAllowedSigners(text, s.Now.Location())
@@ -174,7 +174,8 @@ func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
 	c.Stderr = io.MultiWriter(a.stderr, &said) // where it asks to touch a token
 	if err := c.Run(); err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: file, Err: err,
-			Msg:  fmt.Sprintf("cannot be used to sign: ssh-keygen: %s", strings.Join(strings.Fields(said.String()), " ")),
+			Msg: fmt.Sprintf("cannot be used to sign: ssh-keygen: %s", strings.Join(strings.Fields(said.String()),
+				" ")),
 			Hint: "name an SSH private key, or the .pub of one that ssh-agent holds"}
 	}
 	return out.Bytes(), nil

@@ -39,8 +39,9 @@ between them; of one that is missing or its own source that column may be empty.
 ends with a NUL, and paths are as they are; without it unusual ones are quoted as Git does.
 
 Exit codes: 0 all are current, 1 something is not, 2 PATH or the revision cannot be read.`,
-		Example: "  markmill status\n  markmill status reports --at main\n  markmill status --json | jq '.outputs[] | select(.state != \"current\")'",
-		Args:    args(0, -1),
+		Example: "  markmill status\n  markmill status reports --at main\n  markmill status --json | jq '.outputs[] " +
+			"| select(.state != \"current\")'",
+		Args: args(0, -1),
 		RunE: func(c *cobra.Command, paths []string) error {
 			return troubled(a.status(c.Context(), paths, o))
 		},
@@ -70,7 +71,8 @@ func (a *app) status(ctx context.Context, paths []string, o statusOptions) error
 	case o.porcelain:
 		for i := range st.Outputs {
 			out := &st.Outputs[i]
-			format, row := "%s\t%s\t%s\n", []any{out.State, worktree.QuotedPath(out.Path), worktree.QuotedPath(out.Source)}
+			format, row := "%s\t%s\t%s\n", []any{out.State, worktree.QuotedPath(out.Path),
+				worktree.QuotedPath(out.Source)}
 			if o.nul {
 				format, row = "%s\x00%s\x00%s\x00", []any{out.State, out.Path, out.Source}
 			}
@@ -154,9 +156,11 @@ func (a *app) printStatus(repo *worktree.Source, st *status.Status) error {
 		}
 	}
 	words := st.Words()
-	again := slices.IndexFunc(st.Outputs, func(o status.Output) bool { return o.State != review.Current && !neverRun(&o) })
+	again := slices.IndexFunc(st.Outputs,
+		func(o status.Output) bool { return o.State != review.Current && !neverRun(&o) })
 	if again >= 0 {
-		words += "; markmill run --outdated runs again what is not current, or: " + commandLine(st.Outputs[again].Command(at))
+		words += "; markmill run --outdated runs again what is not current, or: " +
+			commandLine(st.Outputs[again].Command(at))
 	} else if never := slices.IndexFunc(st.Outputs, func(o status.Output) bool { return neverRun(&o) }); never >= 0 {
 		words += "; to run one: " + commandLine(st.Outputs[never].Command(at))
 	}
@@ -203,7 +207,8 @@ Exit codes: 0 pass, 1 an objection, 2 it cannot be judged.`,
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&o.require, "require", nil, "the level of proof that every output must have: recorded, signed or repeated")
+	f.StringSliceVar(&o.require, "require", nil, "the level of proof that every output must have: recorded, signed "+
+		"or repeated")
 	jsonFlag(c, &o.json, "gate")
 	return c
 }

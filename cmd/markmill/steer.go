@@ -42,7 +42,8 @@ Exit codes: 0 it was left for the agent, 2 there is no such run, or no agent is 
 			if err != nil {
 				return err
 			}
-			return runs.At(dir).Steer(runs.SteerData{Text: words[1], Actor: eng.User, Time: a.now().UTC(), FollowUp: followUp})
+			return runs.At(dir).Steer(runs.SteerData{Text: words[1], Actor: eng.User, Time: a.now().UTC(),
+				FollowUp: followUp})
 		},
 	}
 	c.Flags().BoolVar(&followUp, "follow-up", false, "say it when the turn is over")

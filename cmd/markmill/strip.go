@@ -162,7 +162,8 @@ func stripFlags(f *pflag.FlagSet) *stripOptions {
 	f.BoolVar(&o.jupyter.KeepCount, "keep-count", false, "Jupyter: keep the execution counts")
 	f.BoolVar(&o.jupyter.NumberIDs, "number-ids", false,
 		"Jupyter: number the ids of cells 0, 1, 2 … (nbstripout without --keep-id)")
-	f.BoolVar(&o.jupyter.DropEmptyCells, "drop-empty-cells", false, "Jupyter: remove cells with nothing but white space")
+	f.BoolVar(&o.jupyter.DropEmptyCells, "drop-empty-cells", false,
+		"Jupyter: remove cells with nothing but white space")
 	f.BoolVar(&o.jupyter.StripInitCells, "strip-init-cells", false,
 		"Jupyter: also remove the outputs of initialization cells")
 	f.StringVar(&o.maxSize, "max-size", "0", "Jupyter: keep outputs of at most so many characters; 10k, 1M")
@@ -171,7 +172,8 @@ func stripFlags(f *pflag.FlagSet) *stripOptions {
 	list(&o.jupyter.DropTaggedCells, "drop-tagged-cells", "Jupyter: remove cells that have one of these tags")
 	list(&o.jupyter.KeepOutputTypes, "keep-output-type",
 		"Jupyter: keep outputs of these types: error, stream, stream:stderr …")
-	list(&o.jupyter.DropOutputTypes, "drop-output-type", "Jupyter: remove outputs of these types from those that are kept")
+	list(&o.jupyter.DropOutputTypes, "drop-output-type",
+		"Jupyter: remove outputs of these types from those that are kept")
 	return o
 }
 

@@ -46,8 +46,8 @@ func (o *sweepOptions) flags(f *pflag.FlagSet) {
 		"leave out runs that have all these values: `NAME=VALUE,…`, or a YAML mapping in braces; repeatable")
 	f.IntVar(&o.maxRuns, "max-runs", sweep.DefaultMaxRuns, "refuse a sweep of more than `N` runs")
 	f.IntVarP(&o.work.Jobs, "jobs", "j", 0,
-		"how many runs of a sweep go on at once, at most as many as there are processors, or how many attempts (default: as "+
-			"many as there are processors)")
+		"how many runs of a sweep go on at once, at most as many as there are processors, or how many attempts "+
+			"(default: as many as there are processors)")
 	f.IntVar(&o.work.MaxFailures, "max-failures", 0, "begin no further run of a sweep after `N` did not pass")
 	f.BoolVar(&o.work.FailFast, "fail-fast", false,
 		"at the first run of a sweep that does not pass, interrupt the others and begin no further one")
@@ -276,8 +276,8 @@ func (a *app) printSweep(done *runs.Sweep, store runs.Store, o *runOptions) erro
 		}
 	}
 	if o.level() <= slog.LevelInfo {
-		a.tell("markmill: %s: %d of %d runs passed · evidence: %s\n", string(done.Completed.Status), passed, len(done.Rows),
-			files.Short(done.Dir))
+		a.tell("markmill: %s: %d of %d runs passed · evidence: %s\n", string(done.Completed.Status), passed,
+			len(done.Rows), files.Short(done.Dir))
 		if missing > 0 {
 			a.tell("markmill: %d runs are missing: markmill run --resume %s\n", missing, string(id))
 		}
@@ -362,8 +362,8 @@ func (a *app) convertSweep(dir, to, form string) error {
 		return a.writeResult("OUTPUT", to, page)
 	}
 	if form != formHTML {
-		return usagef("%s is a sweep, and becomes an HTML page only: name an OUTPUT that ends in .html; markmill scraps "+
-			"writes its table", dir)
+		return usagef("%s is a sweep, and becomes an HTML page only: name an OUTPUT that ends in .html; markmill "+
+			"scraps writes its table", dir)
 	}
 	page, err := sweep.Page(done, runs.StoreOfSweep(dir))
 	if err != nil {

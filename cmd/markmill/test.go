@@ -70,7 +70,8 @@ compared, 3 blocked, 128+n ended by signal n.`,
 	f.StringVar(&o.sanitize, "nbval-sanitize-with", "", "as --sanitize-with")
 	f.Lookup("nbval-sanitize-with").Hidden = true
 	f.StringVar(&o.junit, "junit", "", "write the results to a file as JUnit XML")
-	f.BoolVar(&o.annotate, "annotate", false, "print annotations for GitHub Actions (default: if GITHUB_ACTIONS is true)")
+	f.BoolVar(&o.annotate, "annotate", false,
+		"print annotations for GitHub Actions (default: if GITHUB_ACTIONS is true)")
 	jsonFlag(c, &o.json, "test")
 	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many notebooks run at once")
 	a.paramFlags(f, &req.Given, &o.stdinParams)

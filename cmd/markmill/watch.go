@@ -51,8 +51,8 @@ Exit codes: 128+n ended by signal n (130 by Ctrl-C), 2 usage (nothing ran).`,
 	f := c.Flags()
 	a.paramFlags(f, &w.o.req.Given, &w.o.stdinParams)
 	w.o.stepFlags(f, &w.o.req)
-	onOff(f, &w.o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step",
-		"show what the steps print at failures only")
+	onOff(f, &w.o.logOutput, "log-output", "no-log-output", false,
+		"print what the steps print, each line with its step", "show what the steps print at failures only")
 	w.o.logLevel, w.o.progress, w.o.dirty = "INFO", true, string(engine.DirtyInclude)
 	return c
 }
@@ -87,8 +87,8 @@ func (w *watching) run(ctx context.Context) error {
 		return err
 	}
 	if repo == nil {
-		return usagef("watch needs a Git repository: outside of one the steps work in the folder itself, and what they " +
-			"write cannot be told from a save")
+		return usagef("watch needs a Git repository: outside of one the steps work in the folder itself, and what " +
+			"they write cannot be told from a save")
 	}
 	w.source, w.outputs = repo, map[string]bool{w.store(repo.Root()).Dir: true, w.cache(): true}
 	if err := w.o.check(w.output); err != nil {

@@ -71,7 +71,8 @@ func TestWatch(t *testing.T) {
 			!strings.Contains(got, "carried over: prepare") {
 			t.Errorf("after a save: %s", got)
 		}
-		if out, err := os.ReadFile(filepath.Join(dir, "task.out.md")); err != nil || !strings.Contains(string(out), "ready") {
+		if out, err := os.ReadFile(filepath.Join(dir, "task.out.md")); err != nil ||
+			!strings.Contains(string(out), "ready") {
 			t.Errorf("OUTPUT: %v\n%s", err, out)
 		}
 		if during {
@@ -92,7 +93,8 @@ func TestWatch(t *testing.T) {
 			"--porcelain"))); got != "M size\n?? task.out.md" {
 			t.Errorf("the checkout: %q", got)
 		}
-		if left, err := filepath.Glob(filepath.Join(dir, "home", "markmill", "work", "*")); err != nil || len(left) > 0 {
+		if left, err := filepath.Glob(filepath.Join(dir, "home", "markmill", "work", "*")); err != nil ||
+			len(left) > 0 {
 			t.Errorf("%q is left, %v", left, err)
 		}
 		records, err := filepath.Glob(filepath.Join(dir, ".markmill", "runs", "*"))

@@ -132,7 +132,8 @@ func (r *codexReader) item(line []byte, e *codexEvent) []runs.AgentData {
 	case "reasoning":
 		return one(reasoned(i.Text))
 	case "command_execution":
-		return one(output(runs.AgentData{Kind: runs.AgentCommand, ID: i.ID, Command: i.Command, Exit: i.Exit}, i.Output))
+		return one(output(runs.AgentData{Kind: runs.AgentCommand, ID: i.ID, Command: i.Command, Exit: i.Exit},
+			i.Output))
 	case "file_change":
 		var out []runs.AgentData
 		for _, c := range i.Changes {

@@ -80,7 +80,8 @@ func TestRecorded(t *testing.T) {
 // protocol error.
 func TestUnknown(t *testing.T) {
 	for _, b := range Table() {
-		for _, line := range []string{`{"type":"from.the.future","x":[1]}`, `{"type":3}`, "\x00\xff", `{"type":"a","type":"b"}`} {
+		for _, line := range []string{`{"type":"from.the.future","x":[1]}`, `{"type":3}`, "\x00\xff",
+			`{"type":"a","type":"b"}`} {
 			got := b.Reader().Line([]byte(line))
 			if len(got) != 1 || got[0].Kind != runs.AgentRaw || got[0].Bytes != int64(len(line)) ||
 				got[0].Digest != runs.DigestOf([]byte(line)) {

@@ -26,8 +26,9 @@ func (opencode) Call(t Turn) Call {
 		if model == "" {
 			model = "default"
 		}
-		config["provider"] = obj{"markmill": obj{"npm": "@ai-sdk/openai-compatible", "name": "markmill", "options": options,
-			"models": obj{model: obj{"name": model}}}}
+		config["provider"] = obj{"markmill": obj{"npm": "@ai-sdk/openai-compatible", "name": "markmill",
+			"options": options,
+			"models":  obj{model: obj{"name": model}}}}
 		model = "markmill/" + model
 	}
 	args := []string{"run", "--format", "json"}
@@ -149,8 +150,8 @@ func (r *opencodeReader) used(e *opencodeEvent) []runs.AgentData {
 		if text == "(no output)" {
 			text = ""
 		}
-		out = append(out, output(runs.AgentData{Kind: runs.AgentCommand, ID: p.CallID, Command: input.Command, Exit: exit},
-			text+p.State.Error))
+		out = append(out, output(runs.AgentData{Kind: runs.AgentCommand, ID: p.CallID, Command: input.Command,
+			Exit: exit}, text+p.State.Error))
 	case p.State.Status == "error":
 		out = append(out, runs.AgentData{Kind: runs.AgentError, ID: p.CallID, Text: p.State.Error})
 	case p.Tool == "edit", p.Tool == "write", p.Tool == "patch":

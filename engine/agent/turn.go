@@ -95,14 +95,15 @@ func classify(message string) string {
 		return ""
 	case has("no final response"):
 		return runs.CodeProviderReasoningOnly
-	case has("401", "403", "unauthorized", "authentication", "invalid api key", "api key not", "not logged in", "/login"):
+	case has("401", "403", "unauthorized", "authentication", "invalid api key", "api key not", "not logged in",
+		"/login"):
 		return runs.CodeProviderAuth
 	case has("429", "rate limit", "too many requests", "quota", "overloaded"):
 		return runs.CodeProviderRateLimited
 	case has("usage policy", "content filter", "contentfilter", "refus", "safety"):
 		return runs.CodeProviderRefused
-	case has("stream", "utf", "json", "parse", "disconnect", "terminated", "socket", "unexpected", "malformed", "invalid",
-		"incomplete", "empty", "closed", "econnreset", "no response", "connection"):
+	case has("stream", "utf", "json", "parse", "disconnect", "terminated", "socket", "unexpected", "malformed",
+		"invalid", "incomplete", "empty", "closed", "econnreset", "no response", "connection"):
 		return runs.CodeProviderProtocol
 	}
 	return ""

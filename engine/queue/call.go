@@ -18,15 +18,23 @@ type Call struct {
 	Follow bool  `json:"follow,omitzero"`
 
 	Queues  []string `json:"queues,omitempty"` // of worker
+	Labels  []string `json:"labels,omitempty"` // that it offers
 	Jobs    int      `json:"jobs,omitzero"`    // at once
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
 
-	ID     string  `json:"id,omitzero"` // of the job
-	Reason string  `json:"reason,omitzero"`
-	States []State `json:"states,omitempty"` // of list; none is all
-	Limit  int     `json:"limit,omitzero"`
-	JSON   bool    `json:"json,omitzero"`
+	ID     string `json:"id,omitzero"` // of the job
+	Reason string `json:"reason,omitzero"`
+	Filter Filter `json:"filter,omitzero"` // of list
+	JSON   bool   `json:"json,omitzero"`
+}
+
+// Filter says which jobs are listed.
+type Filter struct {
+	States   []State `json:"states,omitempty"` // none is all
+	Queue    string  `json:"queue,omitzero"`
+	Notebook string  `json:"notebook,omitzero"` // path, of which * matches any part without a slash
+	Limit    int     `json:"limit"`
 }
 
 // Server says where the jobs are: in the store, or at an address.
@@ -41,14 +49,24 @@ type Server struct {
 
 // List is the document that markmill jobs list prints.
 type List struct {
-	Jobs  []Job `json:"jobs"`  // the one that changed last first
-	Total int   `json:"total"` // of the states that were asked for
+	Jobs  []Job `json:"jobs"`  // the one that was submitted, taken, given back or ended last first
+	Total int   `json:"total"` // of the states and the queue that were asked for
 }
 
 // Shown is the document that markmill jobs show prints, and submit.
 type Shown struct {
-	Job     Job     `json:"job"`
-	Entries []Event `json:"entries"`
+	Job     Job      `json:"job"`
+	Waits   []string `json:"waits,omitempty"` // why no worker takes it
+	Entries []Event  `json:"entries"`
+}
+
+// Worker is what a worker says of itself.
+type Worker struct {
+	Name   string    `json:"name"`
+	Queues []string  `json:"queues"`
+	Labels []string  `json:"labels,omitempty"`
+	Seen   time.Time `json:"seen"`
+	Ended  bool      `json:"ended,omitzero"`
 }
 
 // Event is an Entry without what it carries.

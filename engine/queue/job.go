@@ -37,9 +37,10 @@ type Job struct {
 	Notebook string     `json:"notebook"`
 	Queue    string     `json:"queue"`
 	Priority Priority   `json:"priority"`
-	Worker   string     `json:"worker,omitzero"` // who has it, or had it last
-	Run      runs.RunID `json:"run,omitzero"`    // its newest run
-	Step     string     `json:"step,omitzero"`   // the step that runs
+	Labels   []string   `json:"labels,omitempty"` // that a worker must offer
+	Worker   string     `json:"worker,omitzero"`  // who has it, or had it last
+	Run      runs.RunID `json:"run,omitzero"`     // its newest run
+	Step     string     `json:"step,omitzero"`    // the step that runs
 	// Attempts counts how often a worker took the job; InVain, how often in a row no step was finished.
 	Attempts int `json:"attempts"`
 	InVain   int `json:"in_vain,omitzero"`
@@ -61,7 +62,7 @@ func (j *Job) Add(e *Entry) error {
 	}
 	if e.Spec != nil {
 		*j = Job{ID: e.Spec.ID, Notebook: e.Spec.Request.Path, Queue: e.Spec.Queue, Priority: e.Spec.Priority,
-			Enqueued: e.Time}
+			Labels: e.Spec.Labels, Enqueued: e.Time}
 	}
 	if j.State.Ended() && e.Kind != Enqueued {
 		return fmt.Errorf("it is %s, and an entry %s follows", j.State, e.Kind)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestFold(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		c.want.ID, c.want.Queue, c.want.Priority, c.want.Notebook = "j", "default", Normal, "n.md"
-		if h.Job != c.want {
+		if !reflect.DeepEqual(h.Job, c.want) {
 			t.Errorf("%s:\n%+v, want\n%+v", c.name, h.Job, c.want)
 		}
 	}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/engine"
@@ -14,6 +15,7 @@ type Spec struct {
 	ID       string         `json:"id"`
 	Queue    string         `json:"queue"`
 	Priority Priority       `json:"priority"`
+	Labels   []string       `json:"labels,omitempty"` // that a worker must offer, sorted
 	Request  engine.Request `json:"request"`
 	Base     string         `json:"base"` // commit that the run begins with
 	// Output is where the output notebook goes when whoever submitted the job fetches its record; "" is nowhere.
@@ -45,6 +47,29 @@ func CheckName(option, text string) error {
 	return &notebooks.Error{Kind: notebooks.KindOption,
 		Msg:  fmt.Sprintf("%s %q is no name of a job or a queue", option, text),
 		Hint: "use up to 100 letters, digits, - and _ of ASCII"}
+}
+
+// maxLabels bounds the labels of a job or a worker.
+const maxLabels = 16
+
+// CheckLabels sorts labels, and returns an error for one that cannot be one.
+func CheckLabels(labels []string) ([]string, error) {
+	for _, label := range labels {
+		if err := CheckName("--label", label); err != nil {
+			return nil, err
+		}
+	}
+	labels = slices.Compact(slices.Sorted(slices.Values(labels)))
+	if len(labels) > maxLabels {
+		return nil, &notebooks.Error{Kind: notebooks.KindOption,
+			Msg: fmt.Sprintf("%d labels are too many; give at most %d", len(labels), maxLabels)}
+	}
+	return labels, nil
+}
+
+// Offers reports whether all labels that are needed are among those offered.
+func Offers(offered, needed []string) bool {
+	return !slices.ContainsFunc(needed, func(label string) bool { return !slices.Contains(offered, label) })
 }
 
 // IDOf makes the id of a job of the id of a run, whose notebook may have any name.

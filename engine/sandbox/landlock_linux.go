@@ -108,7 +108,8 @@ func (s Spec) rules(handled uint64) map[string]uint64 {
 		rules[path] |= handled &^ noDevices
 	}
 	for _, path := range devices {
-		rules[path] |= handled & (ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev | ll.AccessFSReadFile)
+		rules[path] |= handled & (ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev |
+			ll.AccessFSReadFile)
 	}
 	for _, path := range s.Read {
 		rules[path] |= handled & reading

@@ -60,12 +60,13 @@ func TestCapture(t *testing.T) {
 				}
 			}
 			return err
-		}), "deleted .gitignore, deleted a.txt, deleted bin, deleted crlf.txt, deleted dir/b.txt, deleted dir/sub/c.txt, " +
-			"deleted link, deleted run.sh"},
+		}), "deleted .gitignore, deleted a.txt, deleted bin, deleted crlf.txt, deleted dir/b.txt, deleted " +
+			"dir/sub/c.txt, deleted link, deleted run.sh"},
 		{"renamed", sh(func(d string) error {
 			return os.Rename(filepath.Join(d, "a.txt"), filepath.Join(d, "dir/z.txt"))
 		}), "renamed a.txt > dir/z.txt"},
-		{"folder renamed", sh(func(d string) error { return os.Rename(filepath.Join(d, "dir"), filepath.Join(d, "other")) }),
+		{"folder renamed",
+			sh(func(d string) error { return os.Rename(filepath.Join(d, "dir"), filepath.Join(d, "other")) }),
 			"renamed dir/b.txt > other/b.txt, renamed dir/sub/c.txt > other/sub/c.txt"},
 		{"mode", sh(func(d string) error { return os.Chmod(filepath.Join(d, "a.txt"), 0o755) }), "mode a.txt"},
 		{"mode and content", sh(func(d string) error {
@@ -74,7 +75,8 @@ func TestCapture(t *testing.T) {
 			}
 			return os.Chmod(filepath.Join(d, "run.sh"), 0o644)
 		}), "modified run.sh"},
-		{"mode that Git does not keep", sh(func(d string) error { return os.Chmod(filepath.Join(d, "a.txt"), 0o600) }), ""},
+		{"mode that Git does not keep", sh(func(d string) error { return os.Chmod(filepath.Join(d, "a.txt"), 0o600) }),
+			""},
 		{"link retargeted", sh(func(d string) error {
 			if err := os.Remove(filepath.Join(d, "link")); err != nil {
 				return err
@@ -132,7 +134,8 @@ func TestCapture(t *testing.T) {
 			return os.WriteFile(p, []byte("one\n2\n"), 0o666)
 		}), "modified a.txt"},
 		{"names", sh(func(d string) error {
-			for _, n := range []string{"new\nline", "ta\tb", `quo"te`, `back\slash`, "sp ace", " lead", "trail ", "caf\u00e9",
+			for _, n := range []string{"new\nline", "ta\tb", `quo"te`, `back\slash`, "sp ace", " lead", "trail ",
+				"caf\u00e9",
 				"cafe\u0301", "bad\xffutf", "-dash", long, "*", "a:b", "\x7f", "\x01"} {
 				if err := os.WriteFile(filepath.Join(d, n), []byte(n+"\n"), 0o666); err != nil {
 					return err

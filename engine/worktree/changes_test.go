@@ -24,7 +24,8 @@ func TestChangesAreGits(t *testing.T) {
 	}
 	dir := t.TempDir()
 	git := func(args ...string) string {
-		c := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=A", "-c", "user.email=a@localhost"}, args...)...)
+		c := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=A", "-c", "user.email=a@localhost"},
+			args...)...)
 		out, err := c.Output()
 		if err != nil {
 			t.Fatalf("git %v: %v", args, err)
@@ -80,7 +81,8 @@ func TestChangesAreGits(t *testing.T) {
 		var files []string // Git tells of links, too: a change from one link to another is none here
 		for line := range strings.Lines(want) {
 			meta, p, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-			if modes := strings.Fields(meta); strings.HasPrefix(modes[0], ":100") || strings.HasPrefix(modes[1], "100") {
+			if modes := strings.Fields(meta); strings.HasPrefix(modes[0], ":100") ||
+				strings.HasPrefix(modes[1], "100") {
 				files = append(files, p)
 			}
 		}
@@ -107,14 +109,16 @@ func TestChangesAreGits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(fmt.Sprint("commit ", i), old, new, git("diff-tree", "-r", "--no-renames", string(last), string(now)))
+			compare(fmt.Sprint("commit ", i), old, new, git("diff-tree", "-r", "--no-renames", string(last),
+				string(now)))
 			change()
 			checkout, err := src.CheckoutFiles(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			git("add", "-A") // after the look at the checkout, which so has untracked files
-			compare(fmt.Sprint("checkout ", i), old, checkout, git("diff-index", "--cached", "--no-renames", string(last)))
+			compare(fmt.Sprint("checkout ", i), old, checkout, git("diff-index", "--cached", "--no-renames",
+				string(last)))
 			if err := checkout.Close(); err != nil {
 				t.Fatal(err)
 			}

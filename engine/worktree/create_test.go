@@ -114,7 +114,8 @@ func TestCreate(t *testing.T) {
 						!strings.Contains(err.Error(), "no-push") {
 						t.Errorf("push: %v", err)
 					}
-					if url := gittest.GitIn(t, d, nil, "remote", "get-url", "origin"); url != filepath.Join(filepath.Dir(g.Dir),
+					if url := gittest.GitIn(t, d, nil, "remote", "get-url",
+						"origin"); url != filepath.Join(filepath.Dir(g.Dir),
 						"elsewhere") {
 						t.Errorf("url %s", url)
 					}
@@ -192,7 +193,8 @@ func TestConversions(t *testing.T) {
 		g := gittest.New(t)
 		files := map[string]string{"lf.txt": "a\nb\n$Id$\n", "crlf.txt": "a\r\nb\r\n", "mixed.txt": "a\r\nb\n",
 			"cr.txt": "a\rb\n",
-			"bin":    "\x00\n\r\n", "s.sh": "a\n", "d/in.txt": "a\n", "a.raw": "x\n", "space.txt": "y\n", "empty.txt": ""}
+			"bin":    "\x00\n\r\n", "s.sh": "a\n", "d/in.txt": "a\n", "a.raw": "x\n", "space.txt": "y\n",
+			"empty.txt": ""}
 		for p, c := range files {
 			if name == "encoding" {
 				c = strings.ReplaceAll(c, "\r", "")

@@ -62,7 +62,8 @@ func sideOf(e snapshot.Entry) patch.Side {
 
 // describeFile returns the record and the patch of one path, and checks the patch.
 func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, err error) {
-	f = runs.ChangedFile{Status: d.Status(), OldBlob: string(t.fmt.OID(d.Old.OID)), NewBlob: string(t.fmt.OID(d.New.OID))}
+	f = runs.ChangedFile{Status: d.Status(), OldBlob: string(t.fmt.OID(d.Old.OID)),
+		NewBlob: string(t.fmt.OID(d.New.OID))}
 	f.Path, f.Quoted = quote.Shown(d.Path)
 	if d.From != "" {
 		var quoted bool
@@ -98,8 +99,8 @@ func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, 
 	if len(old) > maxPatchFile || len(new) > maxPatchFile {
 		f.Binary = true
 		return f, nil,
-			&patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in the patch",
-				maxPatchFile>>20)}
+			&patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in "+
+				"the patch", maxPatchFile>>20)}
 	}
 	f.Added, f.Deleted = d.Write(&out, t.fmt, old, new)
 	return f, out.Bytes(), d.Verify(out.Bytes(), old, new)

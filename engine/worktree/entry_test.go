@@ -21,8 +21,8 @@ func TestEntriesAreGits(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			dir := t.TempDir()
 			git := func(args ...string) string {
-				out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=A", "-c", "user.email=a@localhost"},
-					args...)...).Output()
+				out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=A", "-c",
+					"user.email=a@localhost"}, args...)...).Output()
 				if err != nil {
 					t.Fatalf("git %v: %v", args, err)
 				}
@@ -63,7 +63,8 @@ func TestEntriesAreGits(t *testing.T) {
 					fields := strings.Fields(line) // mode, blob, stage, path
 					blob, mode, ok, err := files.Entry(fields[3])
 					if err != nil || !ok || string(blob) != fields[1] || mode != fields[0] {
-						t.Errorf("%s: %s %s %v %v, and Git has %s %s", fields[3], blob, mode, ok, err, fields[1], fields[0])
+						t.Errorf("%s: %s %s %v %v, and Git has %s %s", fields[3], blob, mode, ok, err,
+							fields[1], fields[0])
 					}
 				}
 				for _, none := range []string{"nosuch", "a", "a/nosuch", "same/x"} {

@@ -197,8 +197,8 @@ func (t *Tree) storeRepository() error {
 
 func errNeedsGit(path string) error {
 	return &notebooks.Error{Kind: notebooks.KindProvider, File: path,
-		Msg: "its content passes through a filter, ident or an encoding of .gitattributes, which needs the Git program, " +
-			"and there is none on PATH",
+		Msg: "its content passes through a filter, ident or an encoding of .gitattributes, which needs the Git " +
+			"program, and there is none on PATH",
 		Hint: "install git, or run with a base that does not use it"}
 }
 

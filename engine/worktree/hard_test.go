@@ -241,13 +241,15 @@ func TestFingerprint(t *testing.T) {
 			g.Write("d/new", "x")
 			gittest.Must(g, os.Remove(filepath.Join(g.Dir, "a")))
 		}, "a d/new"},
-		"mode":        {func(g *gittest.Repository) { gittest.Must(g, os.Chmod(filepath.Join(g.Dir, "a"), 0o600)) }, "a"},
-		"folder mode": {func(g *gittest.Repository) { gittest.Must(g, os.Chmod(filepath.Join(g.Dir, "d"), 0o700)) }, "d"},
-		"index":       {func(g *gittest.Repository) { g.Write("a", "b\n"); g.Git("add", "a") }, ".git/index a"},
-		"branch":      {func(g *gittest.Repository) { g.Git("branch", "x") }, ".git/refs/heads/x"},
-		"settings":    {func(g *gittest.Repository) { g.Git("config", "a.b", "c") }, ".git/config"},
-		"hook":        {func(g *gittest.Repository) { g.Write(".git/hooks/pre-commit", "x") }, ".git/hooks/pre-commit"},
-		"head":        {func(g *gittest.Repository) { g.Git("symbolic-ref", "HEAD", "refs/heads/other") }, ".git/HEAD"},
+		"mode": {func(g *gittest.Repository) { gittest.Must(g, os.Chmod(filepath.Join(g.Dir, "a"), 0o600)) },
+			"a"},
+		"folder mode": {func(g *gittest.Repository) { gittest.Must(g, os.Chmod(filepath.Join(g.Dir, "d"), 0o700)) },
+			"d"},
+		"index":    {func(g *gittest.Repository) { g.Write("a", "b\n"); g.Git("add", "a") }, ".git/index a"},
+		"branch":   {func(g *gittest.Repository) { g.Git("branch", "x") }, ".git/refs/heads/x"},
+		"settings": {func(g *gittest.Repository) { g.Git("config", "a.b", "c") }, ".git/config"},
+		"hook":     {func(g *gittest.Repository) { g.Write(".git/hooks/pre-commit", "x") }, ".git/hooks/pre-commit"},
+		"head":     {func(g *gittest.Repository) { g.Git("symbolic-ref", "HEAD", "refs/heads/other") }, ".git/HEAD"},
 	}
 	for name, c := range touches {
 		t.Run(name, func(t *testing.T) {

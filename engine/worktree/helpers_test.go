@@ -124,7 +124,8 @@ func checkPatch(t testing.TB, tree *Tree, base object.OID, c *Change) {
 	env := []string{"GIT_DIR=" + store, "GIT_INDEX_FILE=" + index}
 	gittest.GitIn(t, t.TempDir(), env, "read-tree", string(base))
 	if len(c.Patch) > 0 {
-		if _, err := gittest.TryGit(tree.Dir(), env, c.Patch, "apply", "--cached", "--whitespace=nowarn", "-"); err != nil {
+		if _, err := gittest.TryGit(tree.Dir(), env, c.Patch, "apply", "--cached", "--whitespace=nowarn",
+			"-"); err != nil {
 			t.Fatalf("git apply: %v\n%s", err, c.Patch)
 		}
 	}

@@ -46,9 +46,8 @@ func (t *Tree) takeFolder(ctx context.Context) error {
 		return err
 	}
 	if files > maxFolderFiles || bytes > maxFolderBytes {
-		t.unread = fmt.Sprintf("the folder has %d files of %d MiB in all, more than %d files or %d MiB: only names, sizes "+
-			"and times were compared",
-			files, bytes>>20, maxFolderFiles, maxFolderBytes>>20)
+		t.unread = fmt.Sprintf("the folder has %d files of %d MiB in all, more than %d files or %d MiB: only names, "+
+			"sizes and times were compared", files, bytes>>20, maxFolderFiles, maxFolderBytes>>20)
 	}
 	t.large = map[object.Digest]bool{}
 	if err := t.commitBase(ctx); err != nil {

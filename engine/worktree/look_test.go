@@ -56,7 +56,8 @@ func TestLook(t *testing.T) {
 			}, false},
 			{"removed from the index", func() { g.Git("rm", "-q", "--cached", "a") }, false},
 			{"to be added", func() { g.Write("new", ""); g.Git("add", "-N", "new") }, false},
-			{"not to be looked at", func() { g.Git("update-index", "--assume-unchanged", "a"); g.Write("a", "b\n") }, false},
+			{"not to be looked at", func() { g.Git("update-index", "--assume-unchanged", "a"); g.Write("a", "b\n") },
+				false},
 			{"another commit", func() {
 				g.Git("update-ref", "HEAD", strings.TrimSpace(g.Git("commit-tree", "-m", "x", "HEAD:d")))
 			}, false},

@@ -458,7 +458,8 @@ func TestPoolOnFullDisk(t *testing.T) {
 			fill(leave)
 			l.runs++
 			dir := filepath.Join(at, fmt.Sprintf("w%d", l.runs))
-			tree, err := Create(t.Context(), l.src, Options{RunID: "r", Base: base, Pool: l.pool, Dir: dir, Author: author()})
+			tree, err := Create(t.Context(), l.src, Options{RunID: "r", Base: base, Pool: l.pool, Dir: dir,
+				Author: author()})
 			if err != nil {
 				if _, e := os.Lstat(dir); e == nil {
 					t.Errorf("round %d: %v, and something is left", round, err)
@@ -489,7 +490,8 @@ func TestPoolReturnOnFullDisk(t *testing.T) {
 	filler := filepath.Join(at, "filler")
 	for leave := range 6 {
 		l.runs++
-		o := Options{RunID: fmt.Sprint(l.runs), Base: l.heads[0], Pool: l.pool, Dir: filepath.Join(at, fmt.Sprint(l.runs)),
+		o := Options{RunID: fmt.Sprint(l.runs), Base: l.heads[0], Pool: l.pool, Dir: filepath.Join(at,
+			fmt.Sprint(l.runs)),
 			Author: author()}
 		tree, err := Create(t.Context(), l.src, o)
 		gittest.Must(t, err)

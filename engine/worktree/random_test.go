@@ -40,12 +40,12 @@ func TestRandom(t *testing.T) {
 			c := capture(t, tree)
 			if want := wantTreeIn(t, tree, index); string(c.Tree) != want {
 				gittest.Must(t, tree.storeRepository())
-				diff := gittest.GitIn(t, tree.Dir(), []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + tree.store.Dir}, "diff-tree",
-					"-r", string(c.Tree), want)
+				diff := gittest.GitIn(t, tree.Dir(), []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + tree.store.Dir},
+					"diff-tree", "-r", string(c.Tree), want)
 				rules := gittest.GitIn(t, tree.Dir(), nil, "grep", "--untracked", "--no-exclude-standard", "", "--",
 					":(glob)**/.gitignore")
-				t.Fatalf("seed %d: captured %s, Git %s (%s)\n%s\n%s\n%s", seed, c.Tree, want, statuses(c), strings.Join(log, "\n"),
-					diff, rules)
+				t.Fatalf("seed %d: captured %s, Git %s (%s)\n%s\n%s\n%s", seed, c.Tree, want, statuses(c),
+					strings.Join(log, "\n"), diff, rules)
 			}
 			checkPatch(t, tree, parent, c)
 		}
@@ -115,7 +115,8 @@ func mutate(t *testing.T, r *rand.Rand, dir string) string {
 	case 10:
 		name := filepath.Join(dir, []string{"", "d1", "d2"}[r.IntN(3)], ".gitignore")
 		if fi, e := os.Stat(filepath.Dir(name)); e == nil && fi.IsDir() {
-			err = os.WriteFile(name, []byte([]string{"*.ig\nd9/\n", "", "f1\n", "d1/\n!f\n", "/f2\n*.ig\n"}[r.IntN(5)]), 0o666)
+			err = os.WriteFile(name, []byte([]string{"*.ig\nd9/\n", "", "f1\n", "d1/\n!f\n", "/f2\n*.ig\n"}[r.IntN(5)]),
+				0o666)
 		}
 	}
 	gittest.Must(t, err)

@@ -388,8 +388,9 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 	}
 	for p, step := range r.files {
 		if id, ignored := r.ignored[p]; ignored {
-			in.Read = append(in.Read, notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(id)), Ignored: true,
-				Step: step})
+			in.Read = append(in.Read, notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(id)),
+				Ignored: true,
+				Step:    step})
 			continue
 		}
 		c.file(p, step)
@@ -417,7 +418,8 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 		case one.Blob+one.Tree+one.Names != "":
 			in.Read = append(in.Read, one)
 		case !t.isOwn(e.path):
-			return &notebooks.Inputs{Unknown: one.Path + " was read, and is not in the tree that the run began with"}, nil
+			return &notebooks.Inputs{Unknown: one.Path +
+				" was read, and is not in the tree that the run began with"}, nil
 		}
 	}
 	slices.SortFunc(in.Read, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })

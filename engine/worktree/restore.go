@@ -56,8 +56,8 @@ func (t *Tree) Restore(ctx context.Context, text []byte, want object.OID) (held 
 		return false, err
 	}
 	if got := t.fmt.OID(tree); want != "" && got != want {
-		return false, cannotRestore(want, fmt.Errorf("its changes give the tree %s here: what it began with was another",
-			got))
+		return false, cannotRestore(want,
+			fmt.Errorf("its changes give the tree %s here: what it began with was another", got))
 	}
 	t.dropObjects(mark, tree)
 	return tree == before, nil

@@ -37,20 +37,21 @@ func TestRestore(t *testing.T) {
 				log = append(log, "again: "+mutate(t, r, second.Dir()))
 			}
 			if again > 0 {
-				gittest.Write(t, second.Dir(), fmt.Sprintf("again-%d", step), fmt.Sprintf("taken back %d %d\n", seed, step))
+				gittest.Write(t, second.Dir(), fmt.Sprintf("again-%d", step), fmt.Sprintf("taken back %d %d\n",
+					seed, step))
 			}
 			held, err := second.Restore(t.Context(), c.Patch, c.Tree)
 			if err != nil {
 				t.Fatalf("seed %d step %d: %v\n%s", seed, step, err, strings.Join(log, "\n"))
 			}
 			if held != (again == 0 && len(c.Patch) == 0) {
-				t.Errorf("seed %d step %d: held is %v after %d changes of its own and a patch of %d bytes", seed, step, held, again,
-					len(c.Patch))
+				t.Errorf("seed %d step %d: held is %v after %d changes of its own and a patch of %d bytes", seed, step,
+					held, again, len(c.Patch))
 			}
 			got := capture(t, second)
 			if got.Tree != c.Tree || string(got.Patch) != string(c.Patch) {
-				t.Fatalf("seed %d step %d: tree %s, and %s was wanted; the patches are the same: %v", seed, step, got.Tree, c.Tree,
-					string(got.Patch) == string(c.Patch))
+				t.Fatalf("seed %d step %d: tree %s, and %s was wanted; the patches are the same: %v", seed, step,
+					got.Tree, c.Tree, string(got.Patch) == string(c.Patch))
 			}
 		}
 		if seed%3 > 0 {

@@ -142,7 +142,8 @@ func (m *Mark) tidy(dir, path string) error {
 			}
 			continue
 		}
-		if info.Mode()&fs.ModeSymlink == 0 && was.Kind() != disk.KindLink && uint32(info.Mode().Perm()) != was.Mode&0o777 {
+		if info.Mode()&fs.ModeSymlink == 0 && was.Kind() != disk.KindLink &&
+			uint32(info.Mode().Perm()) != was.Mode&0o777 {
 			if err := os.Chmod(full, fs.FileMode(was.Mode&0o777)); err != nil {
 				return err
 			}

@@ -62,7 +62,8 @@ func TestTidy(t *testing.T) {
 	}
 	// Before the renames, and in the middle of writing.
 	gittest.Must(t, os.WriteFile(tempPack, []byte("PACK"), 0o600))
-	gittest.Must(t, os.WriteFile(tempPack+"_idx", []byte("half of an index, which is longer than two names are"), 0o600))
+	gittest.Must(t, os.WriteFile(tempPack+"_idx", []byte("half of an index, which is longer than two names are"),
+		0o600))
 	gittest.Must(t, os.WriteFile(lock, []byte(last+"\n"), 0o600))
 	whole("halves")
 

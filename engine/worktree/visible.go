@@ -40,7 +40,8 @@ func (v *Visible) folder(dir string) *rules.Chain {
 	}
 	up := v.folder(path.Dir(dir))
 	var r *rules.Chain
-	if base := path.Base(dir); up != nil && base != ".git" && dir != ".markmill" && !v.ign.Ignored(up, dir, base, true) {
+	if base := path.Base(dir); up != nil && base != ".git" && dir != ".markmill" &&
+		!v.ign.Ignored(up, dir, base, true) {
 		if _, err := os.Lstat(filepath.Join(v.root, filepath.FromSlash(dir), ".git")); err != nil {
 			r = v.read(dir+"/", up)
 		}

@@ -160,7 +160,8 @@ func (d *Document) FormFor(name string) notebooks.Form {
 		return d.MarkdownForm()
 	}
 	written := d.Metadata.object(keyJupytext).object("text_representation").text("format_name")
-	if _, spelled := d.Metadata.spelling(notebooks.FormLight); spelled || d.Form == notebooks.FormLight || written == "light" {
+	if _, spelled := d.Metadata.spelling(notebooks.FormLight); spelled || d.Form == notebooks.FormLight ||
+		written == "light" {
 		return notebooks.FormLight
 	}
 	return notebooks.FormPercent

@@ -123,7 +123,8 @@ func (d *Document) lightCell(c *Cell, lang percent.Language, main string) string
 	options, lines, active := d.scriptCell(c, lang, main)
 	text := strings.Join(lines, "\n") + "\n"
 	whole := lang.CommentEnd() != "" // there Jupytext's mark of an end opens a comment, so each cell has one that begins it
-	if !whole && (options == "" && active || options == "[markdown]") && lang.Unmarked(text, percent.Kind(c.Type), c.Source) {
+	if !whole && (options == "" && active || options == "[markdown]") &&
+		lang.Unmarked(text, percent.Kind(c.Type), c.Source) {
 		return text
 	}
 	end := "-"

@@ -292,7 +292,8 @@ func TestNewFailuresComeFirst(t *testing.T) {
 // output notebook does not say where its counts are from.
 func TestCountsFromText(t *testing.T) {
 	side := func(from string) *Document {
-		return document([]Cell{{ID: "s", Kind: Code, Source: "run\n", Status: "pass", Tests: &Tests{Passed: 3, From: from}}})
+		return document([]Cell{{ID: "s", Kind: Code, Source: "run\n", Status: "pass", Tests: &Tests{Passed: 3,
+			From: from}}})
 	}
 	for _, c := range []struct {
 		was, now string

@@ -89,7 +89,8 @@ func outputWord(text string) (string, error) {
 
 // attributeNames are suggested, and listed, for an unknown attribute.
 var attributeNames = []string{
-	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "backend", "attempts", "normalize", "env", "output",
+	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "backend", "attempts", "normalize",
+	"env", "output",
 	"tags", "name",
 }
 
@@ -274,7 +275,8 @@ func TagsOf(tag string) []string {
 var ownTags = []string{
 	notebooks.TagParameters, notebooks.TagInjected, notebooks.TagTest, notebooks.TagReview, notebooks.TagSetup,
 	notebooks.TagFinally, notebooks.TagSkip, notebooks.TagRaises, notebooks.TagAllowFailure,
-	notebooks.TagInterrupt, notebooks.TagNoChange, notebooks.TagVolatile, notebooks.TagCheck, notebooks.TagHealth, notebooks.TagHideInput,
+	notebooks.TagInterrupt, notebooks.TagNoChange, notebooks.TagVolatile, notebooks.TagCheck, notebooks.TagHealth,
+	notebooks.TagHideInput,
 	notebooks.TagHideOutput, "step",
 }
 

@@ -167,7 +167,8 @@ func TestForms(t *testing.T) {
 			notebooks.FormQuarto, ""},
 		{"quarto options", "a.qmd", "```{python}\n#| label: fig-x\n#| echo: false\n#| tags: [test]\nplot()\n```\n",
 			notebooks.FormQuarto, "fig-x python .hide-input.test 1 \"plot()\\n\""},
-		{"quoted label", "a.Rmd", "```{r \"mine\", eval=FALSE}\nx\n```\n", notebooks.FormQuarto, "mine r .skip 1 \"x\\n\""},
+		{"quoted label", "a.Rmd", "```{r \"mine\", eval=FALSE}\nx\n```\n", notebooks.FormQuarto, "mine r .skip 1 " +
+			"\"x\\n\""},
 		{"runme", "a.md", "```sh {\"name\":\"build\"}\nmake\n```\n\n```sh { name=test }\nx\n```\n", notebooks.FormRunme,
 			"build sh 1 \"make\\n\"; test sh 5 \"x\\n\""},
 		{"auto ids beside the author's", "a.md", "```sh {#step-2}\n```\n\n```sh {.step}\n```\n", notebooks.FormNative,

@@ -212,8 +212,8 @@ func (r *parser) apply(s *notebooks.Step, a attr, spelled notebooks.Form) {
 	case "attempts":
 		for _, other := range r.nb.Steps {
 			if other != s && other.Attempts > 0 {
-				r.mistake(notebooks.KindOption, a.at, s.ID, fmt.Sprintf("attempts: the step in line %d has attempts, too, and an "+
-					"attempt is a run of the whole notebook", other.Line), "leave it out at one of them")
+				r.mistake(notebooks.KindOption, a.at, s.ID, fmt.Sprintf("attempts: the step in line %d has attempts, "+
+					"too, and an attempt is a run of the whole notebook", other.Line), "leave it out at one of them")
 				break
 			}
 		}

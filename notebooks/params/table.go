@@ -246,8 +246,9 @@ func ParseValues(source, name, text string, most int) ([]Given, error) {
 		for _, word := range strings.Split(text, ",") {
 			words, err := ranged(word, min(most, MostValues))
 			if err != nil {
-				return nil, bad(fmt.Sprintf("write FROM..TO or FROM..TO..STEP, such as 1..12; --max-runs allows up to %d",
-					MostValues), "%s %v", word, err)
+				return nil, bad(
+					fmt.Sprintf("write FROM..TO or FROM..TO..STEP, such as 1..12; --max-runs allows up to %d",
+						MostValues), "%s %v", word, err)
 			}
 			for _, w := range words {
 				out = append(out, Given{Name: name, Text: w, Source: source})

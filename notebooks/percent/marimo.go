@@ -22,7 +22,8 @@ import (
 
 var (
 	marimoApp  = lazyregexp.New(`(?m)^app = marimo\.App\(`)
-	marimoCell = lazyregexp.New(`^(?:@app\.(?:cell|function|class_definition)\b|with app\.setup\b|app\._unparsable_cell\()`)
+	marimoCell = lazyregexp.New(
+		`^(?:@app\.(?:cell|function|class_definition)\b|with app\.setup\b|app\._unparsable_cell\()`)
 	// a text in which another call seems to end is code to marimo
 	marimoCallEnd = lazyregexp.New(`(?:"""|''')\s*\)`)
 

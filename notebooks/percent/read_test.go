@@ -102,11 +102,11 @@ func TestParse(t *testing.T) {
 		"hydrogen": {"a.py", fmt.Sprintf(jupytextHeader, "hydrogen") + "# %%\n%matplotlib inline\n# %no\n",
 			"8/9 code \"%matplotlib inline\\n# %no\"\n"},
 		"light": {"a.py", fmt.Sprintf(jupytextHeader, "light") + "# +\n1\n", "8/9 code \"1\"\n"},
-		"light by hand": {"a.py", "# # T\n#\n# words\n\nx = 1\nif x:\n    y = 2\n\n    z = 3\n\n\n\n# not code\n\n# + tags=[\"a\"]\n" +
-			"u = \"\"\"\n# +\n\"\"\"\n\nv = 2\n# -\n\n# + [markdown] k=1\n# a\n\n# b\n\n# +\n# %time\n",
-			"1/1 markdown \"# T\\n\\nwords\"\n5/5 code \"x = 1\\nif x:\\n    y = 2\\n\\n    z = 3\"\n13/13 markdown \"not code\"\n" +
-				"15/16 code tags=[\"a\"] \"u = \\\"\\\"\\\"\\n# +\\n\\\"\\\"\\\"\\n\\nv = 2\"\n" +
-				"23/24 markdown k=1 \"a\\n\\nb\"\n28/29 code \"%time\"\n"},
+		"light by hand": {"a.py", "# # T\n#\n# words\n\nx = 1\nif x:\n    y = 2\n\n    z = 3\n\n\n\n# not code\n\n" +
+			"# + tags=[\"a\"]\nu = \"\"\"\n# +\n\"\"\"\n\nv = 2\n# -\n\n# + [markdown] k=1\n# a\n\n# b\n\n# +\n" +
+			"# %time\n", "1/1 markdown \"# T\\n\\nwords\"\n5/5 code \"x = 1\\nif x:\\n    y = 2\\n\\n" +
+			"    z = 3\"\n13/13 markdown \"not code\"\n15/16 code tags=[\"a\"] \"u = \\\"\\\"\\\"\\n" +
+			"# +\\n\\\"\\\"\\\"\\n\\nv = 2\"\n23/24 markdown k=1 \"a\\n\\nb\"\n28/29 code \"%time\"\n"},
 		"light, other end": {"a.js", "// + endofcell=\"--\"\n1\n\n// -\n2\n// --\n3\n",
 			"1/2 code endofcell=\"--\" \"1\\n\\n// -\\n2\"\n7/7 code \"3\"\n"},
 		"no mark of a light script": {"a.py", "# + more of this\nx = 1\n\ny = 2\n",

@@ -52,15 +52,18 @@ func TestJudge(t *testing.T) {
 		"removed": {notebooks.Inputs{Read: []notebooks.Input{{Path: "c", Blob: "9"}}}, "c was removed"},
 		"mode": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "1", Mode: "100755"}}},
 			"a has mode 100644, and had 100755"},
-		"names": {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Names: "n2"}}}, "lib has other files or folders"},
+		"names": {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Names: "n2"}}},
+			"lib has other files or folders"},
 		"names above": {notebooks.Inputs{Read: []notebooks.Input{{Path: ".", Names: "n2"}}},
 			"the top folder has other files or folders"},
-		"tree":     {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Tree: "t2"}}}, "lib changed, or something in it"},
+		"tree": {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Tree: "t2"}}}, "lib changed, or " +
+			"something in it"},
 		"no names": {notebooks.Inputs{Read: []notebooks.Input{{Path: "src", Names: "n2"}}}, "src was removed"},
 		"unknown":  {notebooks.Inputs{Unknown: "the mount is noatime"}, "the mount is noatime"},
 		"ignored": {notebooks.Inputs{Read: []notebooks.Input{{Path: "secret.cfg", Blob: "1", Ignored: true}}},
 			"secret.cfg was read, and Git ignores it: it cannot be compared here"},
-		"declared": {notebooks.Inputs{Declared: []notebooks.DeclaredInput{{Kind: notebooks.InputProgram, Name: "python3",
+		"declared": {notebooks.Inputs{Declared: []notebooks.DeclaredInput{{Kind: notebooks.InputProgram,
+			Name:    "python3",
 			Version: "3.9"}}}, "python3 is 3.13, and was 3.9"},
 	} {
 		r, err := fresh.Judge(&notebooks.Manifest{Inputs: &c.in}, now)

@@ -16,7 +16,8 @@ func TestHostileReview(t *testing.T) {
 		text = strings.ReplaceAll(text, "HOST", "http://127.0.0.1:1")
 		r := &review.Review{Base: review.Revision{Name: text}, Head: review.Revision{Name: text, Commit: "abc"},
 			Verdict: "fail", FailOn: review.DefaultFailOn}
-		for _, state := range []review.State{review.Current, review.Outdated, review.Unknown, review.Failed, review.Missing} {
+		for _, state := range []review.State{review.Current, review.Outdated, review.Unknown, review.Failed,
+			review.Missing} {
 			r.Notebooks = append(r.Notebooks, &review.Notebook{Path: text, From: text, Change: review.Renamed,
 				Conditions: []review.Condition{review.OnRed}, Red: []string{text}, Error: text,
 				Outputs: []review.Output{{Path: text, States: []review.State{state}, Status: text, Source: text,

@@ -125,8 +125,8 @@ func comparedRow(w *writer, t *sheet.Compared, row int) {
 				cleanLine(runs.RunID(run.Run).Short()))
 		case t.Marks[row][i] != "":
 			m := t.Marks[row][i]
-			w.put(`<td class="%s"><span class="mark %s" title="%s">%s<i aria-hidden="true">%s</i><b class="unseen"> %s</b></span></td>`,
-				cellClass(t, i), string(m), string(m), value, sheet.Signs[m], string(m))
+			w.put(
+				`<td class="%s"><span class="mark %s" title="%s">%s<i aria-hidden="true">%s</i><b class="unseen"> %s</b></span></td>`, cellClass(t, i), string(m), string(m), value, sheet.Signs[m], string(m))
 		case value == "":
 			w.put(`<td class="%s"><span class="dim" title="none">–</span></td>`, cellClass(t, i))
 		default:

@@ -126,7 +126,8 @@ func (p *notebookPage) lanes() markup {
 	}
 	var w writer
 	columns := result.LaneColumns(p.manifest.Lanes)
-	w.put(`<p class="lead">%s</p><div class="prose" tabindex="0" role="region" aria-label="Attempts"><table><thead><tr>`,
+	w.put(
+		`<p class="lead">%s</p><div class="prose" tabindex="0" role="region" aria-label="Attempts"><table><thead><tr>`,
 		cleanLine(result.LanesWords(p.manifest.Lanes)))
 	for i := range columns {
 		w.put(`<th scope="col">%s</th>`, cleanLine(columns[i].Name))
@@ -211,7 +212,8 @@ func (p *notebookPage) testRow(w *writer) {
 		}
 		switch sum.From {
 		case notebooks.Printed:
-			w.put(`<span class="dim" title="The counts are those that the steps printed, as any program could.">printed</span> `)
+			w.put(
+				`<span class="dim" title="The counts are those that the steps printed, as any program could.">printed</span> `)
 		case notebooks.Reported:
 			w.put(`<span class="dim" title="The counts are those of the runners’ own reports.">reported</span> `)
 		}

@@ -16,15 +16,17 @@ func manifestChecks(run *runs.Run, say func(string) string) []notebooks.Manifest
 			break
 		}
 		short := func(text string) string { return say(plain.Cut(text, notebooks.MaxManifestScrap)) }
-		out = append(out, notebooks.ManifestCheck{Name: short(c.Name), Step: c.Step, State: string(c.State), Value: c.Value,
-			Unit: short(c.Unit), Message: short(c.Message)})
+		out = append(out, notebooks.ManifestCheck{Name: short(c.Name), Step: c.Step, State: string(c.State),
+			Value: c.Value,
+			Unit:  short(c.Unit), Message: short(c.Message)})
 	}
 	return out
 }
 
 // checksWords count the checks by state, and describe those that warn: the reasons describe the worse ones.
 func checksWords(m *notebooks.Manifest) string {
-	counts := runs.CheckCounts(m.Checks, func(c notebooks.ManifestCheck) runs.CheckState { return runs.CheckState(c.State) })
+	counts := runs.CheckCounts(m.Checks,
+		func(c notebooks.ManifestCheck) runs.CheckState { return runs.CheckState(c.State) })
 	if counts == "" {
 		return ""
 	}

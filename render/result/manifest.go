@@ -28,7 +28,8 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 		Partial:  partialWords(run),
 		Blockers: manifestBlockers(run, say), Steps: manifestSteps(nb, run, say),
 		Parameters: Params(run.Contract.Parameters, names),
-		Scraps:     manifestScraps(run, names), Checks: manifestChecks(run, say), Contract: manifestContract(run), Judges: manifestJudges(run),
+		Scraps:     manifestScraps(run, names), Checks: manifestChecks(run, say), Contract: manifestContract(run),
+		Judges:     manifestJudges(run),
 		ReportMode: run.ReportMode(), Inputs: run.Inputs,
 	}
 	if n := len(m.Scraps) - notebooks.MaxManifestScraps; n > 0 {

@@ -197,7 +197,8 @@ func TestOutputStates(t *testing.T) {
 			"a.out.md: added · output failed"},
 		{"its own text", files{}, files{"a.md": ran(a, "pass", "1")}, "a.md: added · output current"},
 		{"its own text, edited", files{"a.md": ran(a, "pass", "1")},
-			files{"a.md": strings.Replace(ran(a, "pass", "1"), "echo 1", "echo 2", 1)}, "a.md: edited · output outdated"},
+			files{"a.md": strings.Replace(ran(a, "pass", "1"), "echo 1", "echo 2", 1)}, "a.md: edited · output " +
+				"outdated"},
 		{"its own text, stripped", files{"a.md": ran(a, "pass", "1")}, files{"a.md": a},
 			"a.md: edited · output missing"},
 		{"another of the same name", files{"x/a.md": other, "y/a.md": ran(a, "pass", "1")},

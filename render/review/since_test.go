@@ -38,7 +38,8 @@ func findings(r *Review) string {
 // TestAffected: an output whose run read what the branch changed is outdated, though no notebook changed.
 func TestAffected(t *testing.T) {
 	src := sourceText("A", "make")
-	base := files{"n/a.md": src, "runs/a.md": tested(src, read(blob("lib/x.py", "1"))), "lib/x.py": "1", "lib/y.py": "1"}
+	base := files{"n/a.md": src, "runs/a.md": tested(src, read(blob("lib/x.py", "1"))), "lib/x.py": "1",
+		"lib/y.py": "1"}
 	with := func(name, text string) files {
 		head := files{}
 		for p, t := range base {
@@ -141,7 +142,8 @@ func TestChangedJudges(t *testing.T) {
 // TestSurvey lists every notebook of a tree, and why what is not current is not.
 func TestSurvey(t *testing.T) {
 	src := sourceText("A", "echo 1")
-	two := "# B\n\n```yaml {#params .parameters}\nn: 1\n```\n\n```bash {#one}\necho 1\n```\n\n```bash {#two}\necho 2\n```\n"
+	two := "# B\n\n```yaml {#params .parameters}\nn: 1\n```\n\n```bash {#one}\necho 1\n```\n\n```bash {#two}\n" +
+		"echo 2\n```\n"
 	const jupyter = `{"cells": [{"cell_type": "code", "execution_count": 1, "metadata": {}, "source": "1", "outputs": [%s]}],
 "metadata": {}, "nbformat": 4, "nbformat_minor": 4}`
 	edited := strings.Replace(strings.Replace(two, "echo 2", "echo 3", 1), "n: 1", "n: 2", 1)

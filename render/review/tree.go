@@ -164,7 +164,8 @@ func (b *book) look() *book {
 	}
 	b.stripped = region.Strip(b.path, b.raw)
 	m := b.stripped.Manifest
-	if m != nil && m.Status != result.StatusPrepared || m == nil && len(b.stripped.Regions)+len(b.stripped.Problems) > 0 {
+	if m != nil && m.Status != result.StatusPrepared || m == nil &&
+		len(b.stripped.Regions)+len(b.stripped.Problems) > 0 {
 		b.kind = KindOutput
 		return b
 	}

@@ -134,7 +134,8 @@ func (c *ComparedRun) addTests(passed, failed, skipped int) {
 	if c.Tests == nil {
 		c.Tests = &notebooks.ManifestTests{}
 	}
-	c.Tests.Passed, c.Tests.Failed, c.Tests.Skipped = c.Tests.Passed+passed, c.Tests.Failed+failed, c.Tests.Skipped+skipped
+	c.Tests.Passed, c.Tests.Failed, c.Tests.Skipped = c.Tests.Passed+passed, c.Tests.Failed+failed,
+		c.Tests.Skipped+skipped
 }
 
 func (c *ComparedRun) passed() bool { return runs.Status(c.Status).Passed() }
@@ -310,7 +311,8 @@ func (t *Compared) column(name, kind string, better Better, of func(*ComparedRun
 	for i, c := range t.Runs {
 		cells[i] = of(c)
 		if kind == "scrap" { // shells record numbers as text
-			if n := codec.Raw(plainText(cells[i])); !math.IsNaN(Number(cells[i])) && codec.Unmarshal(n, new(float64)) == nil {
+			if n := codec.Raw(plainText(cells[i])); !math.IsNaN(Number(cells[i])) &&
+				codec.Unmarshal(n, new(float64)) == nil {
 				cells[i] = n
 			}
 		}
@@ -449,6 +451,7 @@ func (s *Sheet) mark(row, column int) string {
 
 // Scrapped makes a ComparedRun of values that no record has, such as those of a model that another program trained.
 func Scrapped(name, status string, scraps map[string]codec.Raw, seconds float64) *ComparedRun {
-	return &ComparedRun{Name: name, Status: status, Parameters: map[string]codec.Raw{}, Scraps: scraps, Seconds: &seconds,
-		scraps: slices.Sorted(maps.Keys(scraps))}
+	return &ComparedRun{Name: name, Status: status, Parameters: map[string]codec.Raw{}, Scraps: scraps,
+		Seconds: &seconds,
+		scraps:  slices.Sorted(maps.Keys(scraps))}
 }

@@ -15,8 +15,8 @@ func ExampleCompare() {
 		return sheet.Scrapped(name, status, map[string]codec.Raw{"loss": codec.Raw(loss), "f1": codec.Raw(f1),
 			"same": codec.Raw("7"), "width": codec.Raw(size)}, seconds)
 	}
-	t := sheet.Compare([]*sheet.ComparedRun{run("a", "pass", "0.5", "0.7", "1", 3), run("b", "pass", "0.2", "0.6", "2", 1),
-		run("c", "fail", "0.1", "0.9", "3", 9), run("d", "pass", "0.9", "0.8", "4", 2)}, nil)
+	t := sheet.Compare([]*sheet.ComparedRun{run("a", "pass", "0.5", "0.7", "1", 3), run("b", "pass", "0.2", "0.6", "2",
+		1), run("c", "fail", "0.1", "0.9", "3", 9), run("d", "pass", "0.9", "0.8", "4", 2)}, nil)
 	if err := t.Write(os.Stdout, "csv"); err != nil {
 		panic(err)
 	}

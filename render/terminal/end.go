@@ -115,7 +115,8 @@ func Events(w io.Writer, events []runs.Event, color bool) error {
 			d.Status = "" // an event without a status, or of another shape
 		}
 		t.add(cell{strconv.Itoa(e.Seq), ""}, cell{render.Duration(e.Time.Sub(events[0].Time)), dim},
-			cell{string(e.Type), ""}, cell{shown(string(e.Step)), ""}, cell{shown(d.Status), statusColor(runs.Status(d.Status))})
+			cell{string(e.Type), ""}, cell{shown(string(e.Step)), ""}, cell{shown(d.Status),
+				statusColor(runs.Status(d.Status))})
 	}
 	return t.write(w, "", color)
 }

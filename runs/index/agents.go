@@ -35,9 +35,9 @@ func (x *Index) BackendRates(f Filter) ([]*BackendRate, error) {
 		return nil, err
 	}
 	rates := []*BackendRate{}
-	err = exec(x.conn, "SELECT backend, model, run.status, run.seconds, sum(input_tokens+output_tokens), sum(cost_usd) "+
-		"FROM run JOIN agent USING(n) WHERE NOT carried AND n IN (SELECT n FROM run WHERE "+where+") "+
-		"GROUP BY backend, model, n ORDER BY backend, model", args, func(s *sqlite.Stmt) error {
+	err = exec(x.conn, "SELECT backend, model, run.status, run.seconds, sum(input_tokens+output_tokens), "+
+		"sum(cost_usd) FROM run JOIN agent USING(n) WHERE NOT carried AND n IN (SELECT n FROM run WHERE "+where+
+		") GROUP BY backend, model, n ORDER BY backend, model", args, func(s *sqlite.Stmt) error {
 		name, model := s.ColumnText(0), s.ColumnText(1)
 		if n := len(rates); n == 0 || rates[n-1].Backend != name || rates[n-1].Model != model {
 			rates = append(rates, &BackendRate{Backend: name, Model: model})

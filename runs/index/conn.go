@@ -21,7 +21,8 @@ func openConn(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	}
 	c.SetBusyTimeout(busy)
 	c.Limit(sqlite.LimitAttached, 0)
-	return c, script(c, "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-65536; PRAGMA trusted_schema=OFF; PRAGMA synchronous=NORMAL")
+	return c, script(c, "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-65536; PRAGMA trusted_schema=OFF; PRAGMA "+
+		"synchronous=NORMAL")
 }
 
 // script runs statements that give no rows which anybody wants.

@@ -142,7 +142,8 @@ func current(ctx context.Context, store runs.Store, flags sqlite.OpenFlags, o Op
 
 func checkVersion(conn *sqlite.Conn) error {
 	found := 0
-	err := exec(conn, "SELECT version FROM meta", nil, func(s *sqlite.Stmt) error { found = s.ColumnInt(0); return nil })
+	err := exec(conn, "SELECT version FROM meta", nil,
+		func(s *sqlite.Stmt) error { found = s.ColumnInt(0); return nil })
 	if err == nil && found != version {
 		err = errVersion
 	}
@@ -240,7 +241,8 @@ func fill(ctx context.Context, conn *sqlite.Conn, store runs.Store, o Options) (
 
 // addAll reads the records of some runs, several at a time, and adds them. A run that was removed meanwhile is left
 // out.
-func addAll(ctx context.Context, conn *sqlite.Conn, store runs.Store, ids []runs.RunID, o Options) (count int, err error) {
+func addAll(ctx context.Context, conn *sqlite.Conn, store runs.Store, ids []runs.RunID, o Options) (count int,
+	err error) {
 	ctx, stop := context.WithCancel(ctx)
 	todo, done := make(chan runs.RunID), make(chan claimed, 64)
 	var readers sync.WaitGroup

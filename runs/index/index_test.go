@@ -179,13 +179,14 @@ func TestListIsAsTheFold(t *testing.T) {
 			return start.Add(time.Duration(rapid.IntRange(0, count).Draw(t, label+" minute")) * time.Minute)
 		}
 		f := index.Filter{Since: at("since"), Until: at("until"), Limit: rapid.IntRange(0, 9).Draw(t, "limit"),
-			Notebook: rapid.SampledFrom([]string{"", "report.md", "load.md", "nightly/train.md", "jobs/*", "oad.md"}).Draw(t,
-				"notebook"),
+			Notebook: rapid.SampledFrom([]string{"", "report.md", "load.md", "nightly/train.md", "jobs/*",
+				"oad.md"}).Draw(t, "notebook"),
 			Base: rapid.SampledFrom([]string{"", "1", "22", "22a"}).Draw(t, "base"),
-			Params: conditions(t, "param", "flag=true", "flag!=true", "flag=1", "month=3", "month<3", "month>=11.5", "region=eu",
-				"region=1", "region!=1", "region=", "region<us", "region<2", "none=1", "none!=1"),
+			Params: conditions(t, "param", "flag=true", "flag!=true", "flag=1", "month=3", "month<3", "month>=11.5",
+				"region=eu", "region=1", "region!=1", "region=", "region<us", "region<2", "none=1", "none!=1"),
 			Scraps: conditions(t, "scrap", "loss<0.2", "loss!=0.5", "loss>=0.5", "model=tree", "model<tree")}
-		if s := rapid.SampledFrom([]runs.Status{"", runs.Pass, runs.Fail, runs.Interrupted}).Draw(t, "status"); s != "" {
+		if s := rapid.SampledFrom([]runs.Status{"", runs.Pass, runs.Fail, runs.Interrupted}).Draw(t,
+			"status"); s != "" {
 			f.Statuses = []runs.Status{s}
 		}
 		var want []runs.RunID
@@ -269,8 +270,8 @@ func TestHolds(t *testing.T) {
 	values := []string{"1", "1.0", "-2", "0.15", "1e3", "9007199254740993", "9007199254740992", `"1"`, `"1.0"`, `"abc"`,
 		`"true"`,
 		"true", "false", `"null"`, "[1,2]", `{"a":1}`, `"[1,2]"`, `"10 %"`}
-	wanted := []string{"1", "1.0", "2", "-2", "0.15", "1000", "9007199254740993", "abc", "b", "", "true", "false", "null",
-		"[1,2]", "10 %"}
+	wanted := []string{"1", "1.0", "2", "-2", "0.15", "1000", "9007199254740993", "abc", "b", "", "true", "false",
+		"null", "[1,2]", "10 %"}
 	store := runs.Store{Dir: filepath.Join(t.TempDir(), ".markmill")}
 	byValue := map[runs.RunID]codec.Raw{}
 	for i, value := range values {

@@ -132,7 +132,8 @@ func ParseKey(text string) (Key, error) {
 	}
 	if sortColumns[k.Column] == "" {
 		return k, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q is nothing to sort by", text),
-			Hint: "started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; --sort=-seconds has the longest first"}
+			Hint: "started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; --sort=-seconds has " +
+				"the longest first"}
 	}
 	return k, nil
 }
@@ -245,7 +246,8 @@ func (x *Index) chosen(f Filter) (condition string, args []any, err error) {
 	}
 	for _, v := range values {
 		is, args := v.where()
-		and("EXISTS (SELECT 1 FROM "+v.table+" v WHERE v.n=run.n AND name=? AND ("+is+"))", append([]any{v.Name}, args...)...)
+		and("EXISTS (SELECT 1 FROM "+v.table+" v WHERE v.n=run.n AND name=? AND ("+is+"))", append([]any{v.Name},
+			args...)...)
 	}
 	return strings.Join(where, " AND "), args, nil
 }

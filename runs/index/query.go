@@ -73,8 +73,8 @@ func collect(stmt *sqlite.Stmt, trailing string) (*Table, error) {
 			"ask one question at a time")
 	}
 	if n := stmt.BindParamCount(); n > 0 {
-		return nil, queryError("the query has a parameter, "+cmp.Or(stmt.BindParamName(1), "?")+", where a value must stand",
-			"write the value")
+		return nil, queryError("the query has a parameter, "+cmp.Or(stmt.BindParamName(1), "?")+", where a value "+
+			"must stand", "write the value")
 	}
 	t := &Table{}
 	for i := range stmt.ColumnCount() {
@@ -86,7 +86,8 @@ func collect(stmt *sqlite.Stmt, trailing string) (*Table, error) {
 			return t, err
 		}
 		if len(t.Rows) == rowsMax {
-			return nil, queryError(fmt.Sprintf("the answer has more than %d rows", rowsMax), "add a LIMIT, or aggregate")
+			return nil, queryError(fmt.Sprintf("the answer has more than %d rows", rowsMax), "add a LIMIT, or "+
+				"aggregate")
 		}
 		row := make([]codec.Raw, len(t.Columns))
 		for i := range row {

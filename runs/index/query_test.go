@@ -30,18 +30,21 @@ func TestQueryOnlyReads(t *testing.T) {
 		x, _ := open(t, store)
 		for _, query := range []string{
 			"DELETE FROM runs", "DELETE FROM run", "INSERT INTO run(run_id) VALUES('x')", "UPDATE meta SET version=7",
-			"DROP VIEW runs", "CREATE TABLE t(a)", "CREATE TEMP TABLE t(a)", "ALTER TABLE run RENAME TO r", "REINDEX", "ANALYZE",
+			"DROP VIEW runs", "CREATE TABLE t(a)", "CREATE TEMP TABLE t(a)", "ALTER TABLE run RENAME TO r",
+			"REINDEX", "ANALYZE",
 			"PRAGMA journal_mode=WAL", "PRAGMA user_version", "PRAGMA user_version=3", "ATTACH '" + out + "' AS o",
 			"VACUUM INTO '" + out + "'", "VACUUM", "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "DETACH main",
 			"SELECT load_extension('x')", "SELECT writefile('" + out + "', 'x')", "SELECT readfile('/etc/hosts')",
-			"SELECT * FROM run", "SELECT * FROM meta", "SELECT zeroblob(100000000)", "SELECT 1; DELETE FROM run", "", "-- none", "SELECT ?",
+			"SELECT * FROM run", "SELECT * FROM meta", "SELECT zeroblob(100000000)", "SELECT 1; DELETE FROM run", "",
+			"-- none", "SELECT ?",
 			"EXPLAIN DELETE FROM run", "WITH a AS (SELECT 1) DELETE FROM run",
 		} {
 			if table, err := x.Query(t.Context(), query); err == nil {
 				t.Errorf("%s: %q gave %v", where, query, table)
 			}
 		}
-		if table, err := x.Query(t.Context(), "SELECT count(*) FROM runs"); err != nil || string(table.Rows[0][0]) != "3" {
+		if table, err := x.Query(t.Context(), "SELECT count(*) FROM runs"); err != nil ||
+			string(table.Rows[0][0]) != "3" {
 			t.Errorf("%s: afterwards: %v, %v", where, table, err)
 		}
 	}

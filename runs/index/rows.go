@@ -57,7 +57,8 @@ func add(c *sqlite.Conn, one claimed) error {
 	if err := insert(c, "run", nil, string(e.ID), final(e) && one.run != nil, string(e.Status), e.Notebook,
 		r.Started.SourcePath, string(r.Source), inputs(r), nanoseconds(e.StartedAt), nanoseconds(e.FinishedAt),
 		stamp(e.StartedAt), stamp(e.FinishedAt), seconds(e.StartedAt, e.FinishedAt), base, result,
-		r.Started.Repository, string(e.Parent), string(e.ResumedFrom), string(e.ForkedFrom), string(e.Sweep), attempt, e.Reason,
+		r.Started.Repository, string(e.Parent), string(e.ResumedFrom), string(e.ForkedFrom), string(e.Sweep),
+		attempt, e.Reason,
 		code, step, files, added, deleted,
 		r.Contract.MutationMode, r.Contract.RiskClass, string(r.Approval), r.Started.Markmill, r.Started.Host,
 		r.Events, e.Decision, e.DecidedBy, string(e.RerunOf), agrees); err != nil {
@@ -94,7 +95,8 @@ func add(c *sqlite.Conn, one claimed) error {
 		return nil
 	}
 	for i, f := range r.Diff.Files {
-		if err := insert(c, "change", n, i, f.Path, f.OldPath, f.Status, f.Added, f.Deleted, f.Binary, f.Size); err != nil {
+		if err := insert(c, "change", n, i, f.Path, f.OldPath, f.Status, f.Added, f.Deleted, f.Binary,
+			f.Size); err != nil {
 			return err
 		}
 	}
@@ -115,7 +117,8 @@ func addStep(c *sqlite.Conn, n int64, position int, s *runs.StepRecord) error {
 			failure = f.Error.Name + ": " + f.Error.Value
 		}
 		if t := f.Tests; t != nil {
-			if err := insert(c, "test", n, position, string(s.Planned.ID), t.Runner, t.Passed, t.Failed, t.Skipped); err != nil {
+			if err := insert(c, "test", n, position, string(s.Planned.ID), t.Runner, t.Passed, t.Failed,
+				t.Skipped); err != nil {
 				return err
 			}
 		}
@@ -152,8 +155,8 @@ func addAgent(c *sqlite.Conn, n int64, position int, s *runs.StepRecord, carried
 			cost = t.CostUSD
 		}
 	}
-	return insert(c, "agent", n, position, string(s.Planned.ID), s.Backend(), model, version, code, carried, input, cached,
-		output, cost)
+	return insert(c, "agent", n, position, string(s.Planned.ID), s.Backend(), model, version, code, carried, input,
+		cached, output, cost)
 }
 
 // addScraps adds each scrap of a run with its last value.

@@ -67,8 +67,8 @@ func (x *Index) Stats(f Filter) ([]*Stats, error) {
 	}
 	by := map[string]*counter{}
 	var order []*counter
-	err = exec(x.conn, "SELECT coalesce(notebook,''), run_id, status, started_ns, seconds, inputs FROM run WHERE "+where+
-		" ORDER BY started_ns DESC, run_id DESC", args, func(s *sqlite.Stmt) error {
+	err = exec(x.conn, "SELECT coalesce(notebook,''), run_id, status, started_ns, seconds, inputs FROM run WHERE "+
+		where+" ORDER BY started_ns DESC, run_id DESC", args, func(s *sqlite.Stmt) error {
 		name := s.ColumnText(0)
 		c := by[name]
 		if c == nil {
@@ -82,9 +82,9 @@ func (x *Index) Stats(f Filter) ([]*Stats, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = exec(x.conn, "SELECT coalesce(notebook,''), step, s.status, s.seconds FROM run CROSS JOIN step s USING(n) WHERE "+
-		"s.n IN (SELECT n FROM run WHERE "+where+") AND s.seconds IS NOT NULL AND NOT carried AND s.status<>'skip' "+
-		"ORDER BY started_ns DESC, position", args, func(s *sqlite.Stmt) error {
+	err = exec(x.conn, "SELECT coalesce(notebook,''), step, s.status, s.seconds FROM run CROSS JOIN step s USING(n) "+
+		"WHERE s.n IN (SELECT n FROM run WHERE "+where+") AND s.seconds IS NOT NULL AND NOT carried AND "+
+		"s.status<>'skip' ORDER BY started_ns DESC, position", args, func(s *sqlite.Stmt) error {
 		by[s.ColumnText(0)].step(s.ColumnText(1), runs.StepStatus(s.ColumnText(2)), s.ColumnFloat(3))
 		return nil
 	})

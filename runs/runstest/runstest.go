@@ -23,7 +23,8 @@ var Bases = []string{
 	"22aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 }
 
-const source = "# Fix\n\n```bash {#prepare}\ntrue\n```\n\n```bash {#train}\ntrue\n```\n\n```bash {#check .test}\ntrue\n```\n"
+const source = "# Fix\n\n```bash {#prepare}\ntrue\n```\n\n```bash {#train}\ntrue\n```\n\n" +
+	"```bash {#check .test}\ntrue\n```\n"
 
 // Make makes the record of the run number i, which began so many minutes after start. The same numbers make the same
 // record. Some runs fail; every 16th has no end if open is true.
@@ -105,7 +106,8 @@ func (m *maker) contract() {
 func (m *maker) steps() runs.StepStatus {
 	status := runs.StepPassed
 	for i, id := range []notebooks.StepID{"prepare", "train", "check"} {
-		m.add(runs.StepStarted, id, runs.StepStartedData{Index: i, Dir: fmt.Sprintf("steps/%02d-%s", i, id), Kernel: "bash",
+		m.add(runs.StepStarted, id, runs.StepStartedData{Index: i, Dir: fmt.Sprintf("steps/%02d-%s", i, id),
+			Kernel:  "bash",
 			Program: "/bin/bash", Attempt: 1})
 		if id == "train" && m.random.IntN(8) > 0 {
 			loss := codec.Raw(fmt.Sprintf("%.3f", m.random.Float64()))

@@ -105,7 +105,8 @@ func TestEveryByteCounts(t *testing.T) {
 			t.Errorf("byte %d can be changed", i)
 		}
 	}
-	for _, bad := range []string{"", begin, "words\n" + string(armored), string(armored[:len(armored)/2]), string(armored) + "more",
+	for _, bad := range []string{"", begin, "words\n" + string(armored), string(armored[:len(armored)/2]),
+		string(armored) + "more",
 		strings.Replace(string(armored), "U1NI", "!!!!", 1)} {
 		if _, err := Parse([]byte(bad)); err == nil {
 			t.Errorf("%q is taken for a signature", bad)

@@ -50,7 +50,8 @@ func Python(folder string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	out, err := exec.Command("python3", "-Ic", "import sys; print(sys.prefix == sys.base_prefix and sys.executable or '')").Output()
+	out, err := exec.Command("python3", "-Ic",
+		"import sys; print(sys.prefix == sys.base_prefix and sys.executable or '')").Output()
 	python := strings.TrimSpace(string(out))
 	if err != nil || python == "" {
 		return nil

@@ -54,7 +54,8 @@ var libraries = []library{
 	{"github.com/parquet-go", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
 	{"github.com/klauspost/compress/s2", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
 	{"github.com/klauspost/compress/snappy", "runs/parquet", false, "Parquet is read and written by runs/parquet"},
-	{"github.com/klauspost/compress/zlib", "engine/worktree/object", false, "objects are read by engine/worktree/object"},
+	{"github.com/klauspost/compress/zlib", "engine/worktree/object", false, "objects are read by " +
+		"engine/worktree/object"},
 	{"github.com/go-analyze/charts", "render/plot", false, "plots are drawn by render/plot"},
 	{"zombiezen.com/go/sqlite", "runs/index", false, "SQLite is read and written by runs/index"},
 	{"modernc.org", "runs/index", false, "SQLite is read and written by runs/index"},
@@ -64,8 +65,8 @@ var libraries = []library{
 	{"github.com/hashicorp/go-retryablehttp", "cmd/markmill/remote", false, storage},
 	{"github.com/hiddeco/sshsig", "runs/sshsig", false, "SSH signatures are made and read by runs/sshsig"},
 	{"github.com/google/jsonschema-go", "cmd/markmill/mcp", false, "schemas are those of docs/schemas"},
-	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp, which only " +
-		"cmd/markmill-mcp links"},
+	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp, which " +
+		"only cmd/markmill-mcp links"},
 	{"github.com/nats-io", "engine/queue/jetstream", false, "jobs are kept by engine/queue/jetstream, which only " +
 		"cmd/markmill-queue links"},
 	{"net/http", "cmd/markmill/remote engine/kernel/jupyter engine/agent/scripted", true, storage},
@@ -159,7 +160,10 @@ func checkImports(set *token.FileSet, file *ast.File, name string) (found []stri
 			}
 		}
 		for _, lib := range libraries {
-			if within(imported, lib.path) && !slices.ContainsFunc(strings.Fields(lib.owner), func(owner string) bool { return within(dir, owner) }) && !(lib.tests && strings.HasSuffix(name, "_test.go")) {
+			if within(imported, lib.path) &&
+				!slices.ContainsFunc(strings.Fields(lib.owner),
+					func(owner string) bool { return within(dir, owner) }) &&
+				!(lib.tests && strings.HasSuffix(name, "_test.go")) {
 				found = append(found, fmt.Sprintf("%s: %s may not import %s: %s", at, dir, imported, lib.why))
 			}
 		}
@@ -172,8 +176,8 @@ func checkStyle(set *token.FileSet, file *ast.File, name string, src []byte) (fo
 		found = append(found, fmt.Sprintf("%s: %d lines; %d is the roof", name, lines, roof))
 	}
 	if slices.Contains(vague, file.Name.Name) {
-		found = append(found, fmt.Sprintf("%s: a package named %q does not say what it owns", set.Position(file.Name.Pos()),
-			file.Name.Name))
+		found = append(found, fmt.Sprintf("%s: a package named %q does not say what it owns",
+			set.Position(file.Name.Pos()), file.Name.Name))
 	}
 	for _, decl := range file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {

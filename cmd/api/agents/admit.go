@@ -80,7 +80,8 @@ func edit(file string, old []byte, name string, fields []Field) ([]byte, error) 
 	}
 	inFlow := func(n *yaml.Node) error {
 		return &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: n.Line, Col: n.Column,
-			Msg: "agents is not written as a block, and so cannot be added to", Hint: "write a line for each of its keys"}
+			Msg:  "agents is not written as a block, and so cannot be added to",
+			Hint: "write a line for each of its keys"}
 	}
 	agents, at := find(&doc, "agents")
 	switch {

@@ -22,9 +22,9 @@ func TestEdit(t *testing.T) {
 		"other agents": {"# mine\nagents:\n  claude: # c\n    path: /c\n\n# rest\npool: off\n",
 			"# mine\nagents:\n  claude: # c\n    path: /c\n" + added + "\n# rest\npool: off\n"},
 		"empty": {"agents:\npool: off\n", "agents:\n" + added + "pool: off\n"},
-		"renewed": {"agents:\n    codex: # why\n        sha256: 'old' # at first\n        model: m\n        path: \"/a b\"\n",
-			"agents:\n    codex: # why\n        version: 0.169.0\n        sha256: " + Text(digest) +
-				" # at first\n        model: m\n        path: /bin/codex\n"},
+		"renewed": {"agents:\n    codex: # why\n        sha256: 'old' # at first\n        model: m\n" +
+			"        path: \"/a b\"\n", "agents:\n    codex: # why\n        version: 0.169.0\n        sha256: " +
+			Text(digest) + " # at first\n        model: m\n        path: /bin/codex\n"},
 		"windows": {"pool: off\r\n", "pool: off\r\nagents:\r\n" + strings.ReplaceAll(added, "\n", "\r\n")},
 	} {
 		got, err := edit("markmill.yaml", []byte(c.old), "codex", fields)
@@ -50,7 +50,8 @@ func TestEdit(t *testing.T) {
 func TestText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.OneOf(rapid.String(), rapid.StringMatching(`[~0-9a-z:#'"/. -]{0,12}`),
-			rapid.SampledFrom([]string{"A\u2028A", "A\u0085A", "on", "null", "1e3", "0x1f", "2026-01-01", "~", ""})).Draw(t, "text")
+			rapid.SampledFrom([]string{"A\u2028A", "A\u0085A", "on", "null", "1e3", "0x1f", "2026-01-01", "~",
+				""})).Draw(t, "text")
 		var got any
 		if err := yaml.Unmarshal([]byte("k: "+Text(want)+"\n"), &got); err != nil {
 			t.Fatal(want, err)

@@ -99,7 +99,8 @@ func hindered(r *runs.Run, b runs.Blocker) answer {
 	case s.Finished != nil && s.Finished.Exit == cannotTest:
 		skipped.value = fmt.Sprintf("step %s exits with %d", b.Step, cannotTest)
 		return skipped
-	case slices.Contains(s.Planned.Tags, notebooks.TagSetup) || slices.Contains(s.Planned.Tags, notebooks.TagParameters):
+	case slices.Contains(s.Planned.Tags, notebooks.TagSetup) ||
+		slices.Contains(s.Planned.Tags, notebooks.TagParameters):
 		skipped.value = fmt.Sprintf("step %s prepares the others, and did not pass: %s", b.Step, b.Text())
 		return skipped
 	}
@@ -226,7 +227,8 @@ func firstDifference(before, after *runs.Run) (step notebooks.StepID, how string
 			if k < 0 || string(was.Scraps[k].Value) == string(s.Value) && was.Scraps[k].Digest == s.Digest {
 				continue
 			}
-			return now.Planned.ID, fmt.Sprintf("%s=%s, was %s", s.Name, index.Text(s.Value), index.Text(was.Scraps[k].Value))
+			return now.Planned.ID, fmt.Sprintf("%s=%s, was %s", s.Name, index.Text(s.Value),
+				index.Text(was.Scraps[k].Value))
 		}
 	}
 	return "", ""

@@ -46,7 +46,8 @@ func TestAnswers(t *testing.T) {
 	raises := aRun(runs.Pass)
 	raises.Steps[1].Finished.Status, raises.Steps[1].Planned.Tags = runs.StepAllowed, []string{notebooks.TagRaises}
 	allowed := aRun(runs.Pass)
-	allowed.Steps[1].Finished.Status, allowed.Steps[1].Planned.Tags = runs.StepAllowed, []string{notebooks.TagAllowFailure}
+	allowed.Steps[1].Finished.Status, allowed.Steps[1].Planned.Tags = runs.StepAllowed,
+		[]string{notebooks.TagAllowFailure}
 	file := aRun(runs.Pass)
 	file.Steps[1].Scraps[0] = runs.ScrapData{Name: "loss", Type: runs.ScrapFile}
 	for _, c := range []struct {
@@ -67,7 +68,8 @@ func TestAnswers(t *testing.T) {
 		{"blocked", Question{}, aRun(runs.Blocked, runs.Blocker{Code: runs.CodeSecretMissing}), Skipped, "", true},
 		{"ended from elsewhere", Question{}, aRun(runs.Interrupted), Skipped, "", true},
 		{"a full disk", Question{}, of(runs.CodeArtifactWriteFailure, ""), Skipped, "", true},
-		{"somebody edits the checkout", Question{}, of(runs.CodeDirtyEndingTree, runs.RuleSourceAsItWas), Skipped, "", true},
+		{"somebody edits the checkout", Question{}, of(runs.CodeDirtyEndingTree, runs.RuleSourceAsItWas), Skipped, "",
+			true},
 		{"a rule is broken", Question{}, of(runs.CodeDisallowedFileChange, "forbid: x"), Bad, "", false},
 		{"no reason", Question{}, aRun(runs.Fail), Skipped, "", true},
 		{"the step passes, another fails", Question{Step: "train"}, failedIn(2, 1, runs.CodeVerificationFailed), Good,
@@ -75,16 +77,18 @@ func TestAnswers(t *testing.T) {
 		{"the step fails", Question{Step: "check"}, failedIn(2, 1, runs.CodeVerificationFailed), Bad, "check", false},
 		{"the setup step that is asked for fails", Question{Step: "prepare"}, failedIn(0, 1, runs.CodeStepFailed), Bad,
 			"prepare", false},
-		{"the step is not reached", Question{Step: "check"}, failedIn(1, 1, runs.CodeStepFailed), Skipped, "check", false},
-		{"the step exits with 125", Question{Step: "train"}, failedIn(1, 125, runs.CodeStepFailed), Skipped, "train", false},
-		{"the step's interpreter is missing", Question{Step: "train"}, failedIn(1, 0, runs.CodeProviderUnavailable), Skipped,
-			"train", true},
+		{"the step is not reached", Question{Step: "check"}, failedIn(1, 1, runs.CodeStepFailed), Skipped,
+			"check", false},
+		{"the step exits with 125", Question{Step: "train"}, failedIn(1, 125, runs.CodeStepFailed), Skipped,
+			"train", false},
+		{"the step's interpreter is missing", Question{Step: "train"}, failedIn(1, 0, runs.CodeProviderUnavailable),
+			Skipped, "train", true},
 		{"the step raises, as it should", Question{Step: "train"}, raises, Good, "train", false},
 		{"the step fails, which is allowed", Question{Step: "train"}, allowed, Bad, "train", false},
 		{"the scrap holds", Question{Scrap: low}, aRun(runs.Pass), Good, "train", false},
 		{"the scrap does not", Question{Scrap: high}, aRun(runs.Pass), Bad, "train", false},
-		{"the scrap answers though the run failed", Question{Scrap: low}, failedIn(2, 1, runs.CodeVerificationFailed), Good,
-			"train", false},
+		{"the scrap answers though the run failed", Question{Scrap: low}, failedIn(2, 1, runs.CodeVerificationFailed),
+			Good, "train", false},
 		{"no scrap", Question{Scrap: low}, failedIn(0, 1, runs.CodeStepFailed), Skipped, "", false},
 		{"the scrap of another step", Question{Scrap: low, Step: "check"}, aRun(runs.Pass), Skipped, "", false},
 		{"a file", Question{Scrap: low}, file, Skipped, "train", false},

@@ -158,7 +158,8 @@ func (f *finder) ends() (good, bad worktree.OID, err error) {
 	case err != nil:
 		return "", "", err
 	case base == bad:
-		return "", "", wrong("exchange the two; to find where something became good, turn the condition of --scrap round",
+		return "", "", wrong(
+			"exchange the two; to find where something became good, turn the condition of --scrap round",
 			"the bad commit %s (%.12s) is an ancestor of the good one %s (%.12s)", f.Bad, bad, f.Good, good)
 	case base != good:
 		return "", "", wrong(fmt.Sprintf("their merge base is %.12s: if it is good, give --good %.12s", base, base),
@@ -284,8 +285,8 @@ func (f *finder) askEnds(ctx context.Context, good, bad worktree.OID) error {
 		return wrong("both ends are bad: choose an older commit as the good one, or another condition", "%s is bad: %s",
 			goodName, g.Value)
 	case b.Verdict == Good:
-		return wrong("both ends are good: choose a commit that shows the problem, or another condition", "%s is good: %s",
-			badName, b.Value)
+		return wrong("both ends are good: choose a commit that shows the problem, or another condition",
+			"%s is good: %s", badName, b.Value)
 	}
 	return nil
 }

@@ -115,7 +115,8 @@ func TestSearchMerges(t *testing.T) {
 	if w := s.weights(s.suspects()); w[41] != 42 || w[20] != 21 || w[40] != 21 {
 		t.Errorf("weights: %v", w)
 	}
-	if left, tests := find(t, parents, 41, func(int) bool { return false }); len(left) != 1 || left[0] != 41 || tests > 6 {
+	if left, tests := find(t, parents, 41, func(int) bool { return false }); len(left) != 1 || left[0] != 41 ||
+		tests > 6 {
 		t.Errorf("%v is left after %d tests", left, tests)
 	}
 }

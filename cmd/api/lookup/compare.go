@@ -91,7 +91,8 @@ func (r Reader) compared(p Place, archive bool, outputs map[runs.Digest][]string
 		return nil, err
 	}
 	if recorded.Status == "" && !p.found {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: name, Msg: "is no output notebook: no run has left it",
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: name,
+			Msg:  "is no output notebook: no run has left it",
 			Hint: "name runs, or notebooks that a run has written"}
 	}
 	m, _ := forms.Manifest(name, src) // ScrapsOf has read it

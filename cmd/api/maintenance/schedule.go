@@ -81,7 +81,8 @@ func (s *Schedule) unit(ending string) string {
 // simple reports whether a word needs no quotes.
 func simple(word string) bool {
 	return word != "" && !strings.ContainsFunc(word, func(c rune) bool {
-		return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/._=:+-", c)
+		return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) &&
+			!strings.ContainsRune("/._=:+-", c)
 	})
 }
 

@@ -318,8 +318,8 @@ func merge(ctx context.Context, clone *engine.Clone, src *worktree.Source, base,
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(src.CommonDir(), "objects"),
 		"GIT_AUTHOR_NAME=Markmill", "GIT_AUTHOR_EMAIL=markmill@localhost", "GIT_COMMITTER_NAME=Markmill",
 		"GIT_COMMITTER_EMAIL=markmill@localhost"}
-	out, err := worktree.RunGit(ctx, src.Root(), env, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
-		base.Commit, head.Commit)
+	out, err := worktree.RunGit(ctx, src.Root(), env, "merge-tree", "--write-tree", "-z", "--name-only",
+		"--no-messages", base.Commit, head.Commit)
 	names := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 	m := &merged{Clone: clone}
 	var ended *exec.ExitError
@@ -335,11 +335,11 @@ func merge(ctx context.Context, clone *engine.Clone, src *worktree.Source, base,
 			Msg: "review --merge needs Git 2.38 or newer: this one's " +
 				"merge-tree writes no tree", Hint: "git version shows which it is", Err: err}
 	case err != nil:
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("%s and %s cannot be merged: %v", base.Name,
-			head.Name, err), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("%s and %s cannot be merged: %v",
+			base.Name, head.Name, err), Err: err}
 	}
-	out, err = worktree.RunGit(ctx, src.Root(), env, "commit-tree", names[0], "-p", base.Commit, "-p", head.Commit, "-m",
-		fmt.Sprintf("Merge of %s and %s, in memory", base.Name, head.Name))
+	out, err = worktree.RunGit(ctx, src.Root(), env, "commit-tree", names[0], "-p", base.Commit, "-p", head.Commit,
+		"-m", fmt.Sprintf("Merge of %s and %s, in memory", base.Name, head.Name))
 	m.commit = worktree.OID(strings.TrimSpace(string(out)))
 	return m, err
 }

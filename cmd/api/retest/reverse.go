@@ -44,7 +44,8 @@ func reverseChange(ctx context.Context, j *job, repo *worktree.Source, req *engi
 	for _, r := range req.Reverse {
 		j.reversed = append(j.reversed, r.Path)
 	}
-	j.words = append(j.words, "its change is applied already: this run began without it ("+plain.Some(j.reversed, 3)+")")
+	j.words = append(j.words, "its change is applied already: this run began without it ("+plain.Some(j.reversed, 3)+
+		")")
 	return nil
 }
 

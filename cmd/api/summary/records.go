@@ -246,8 +246,8 @@ func (s *survey) judge(n *notebook, run *runs.Run, dir string) (Proof, map[strin
 	}
 	for _, one := range run.Contract.Parameters {
 		var name string
-		if len(by) == 0 && one.Name == "agent" && codec.Unmarshal(one.Value, &name) == nil && notebooks.Slug(name) == name &&
-			name != "" {
+		if len(by) == 0 && one.Name == "agent" && codec.Unmarshal(one.Value, &name) == nil &&
+			notebooks.Slug(name) == name && name != "" {
 			by[name] = nil
 		}
 	}

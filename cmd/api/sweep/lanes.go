@@ -55,8 +55,9 @@ func PlanAttempts(ctx context.Context, o Attempts) (*Sweep, error) {
 			s.rows = append(s.rows, row{number: len(s.rows) + 1, lane: lane})
 		}
 	}
-	lanes := &runs.LanesData{Backends: o.Backends, Attempts: n, Once: o.Once, Output: o.Output, Views: runs.ViewsVersion,
-		Pick: cmp.Or(o.Pick, nb.Front.Pick, o.Default)}
+	lanes := &runs.LanesData{Backends: o.Backends, Attempts: n, Once: o.Once, Output: o.Output,
+		Views: runs.ViewsVersion,
+		Pick:  cmp.Or(o.Pick, nb.Front.Pick, o.Default)}
 	s.started.Lanes = lanes
 	if err := s.planFirst(ctx); err != nil {
 		return nil, err

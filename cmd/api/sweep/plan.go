@@ -129,8 +129,8 @@ func Plan(ctx context.Context, o Options) (*Sweep, error) {
 	}
 	for _, p := range nb.Params {
 		if p.Type == notebooks.TypeSecret && slices.Contains(s.names, p.Name) {
-			return nil, bad(notebooks.KindParameter, "give it with -p to all runs", "%s is a secret: the record of the sweep "+
-				"would show its values", p.Name)
+			return nil, bad(notebooks.KindParameter, "give it with -p to all runs", "%s is a secret: the record of "+
+				"the sweep would show its values", p.Name)
 		}
 	}
 	b := &binder{notebook: nb, path: o.Request.Path, common: o.Request.Given, options: params.Options{
@@ -165,12 +165,13 @@ func (s *Sweep) define(given [][]params.Given, bound [][]notebooks.Bound, output
 			}
 			key += s.names[k] + "=" + string(v.Value.Wire()) + "\n"
 			if v.Given {
-				data.Given = append(data.Given, runs.GivenData{Name: s.names[k], From: v.From, Wire: string(v.Value.Wire())})
+				data.Given = append(data.Given, runs.GivenData{Name: s.names[k], From: v.From,
+					Wire: string(v.Value.Wire())})
 			}
 		}
 		if first := same[key]; first > 0 {
-			e := bad(notebooks.KindParameter, "leave one of them out", "runs %d and %d have the same values: %s", first, i+1,
-				RowWords(data))
+			e := bad(notebooks.KindParameter, "leave one of them out", "runs %d and %d have the same values: %s", first,
+				i+1, RowWords(data))
 			if len(given[i]) > 0 {
 				e.File, e.Line = given[i][0].File, given[i][0].Line
 			}
@@ -210,8 +211,8 @@ func collision(output string, names []string, first, second int, one, other stri
 		hint = "put the names that differ into the path, such as " + strings.TrimSuffix(output, ext) + "-" +
 			strings.Join(missing, "-") + ext
 	}
-	return bad(notebooks.KindInput, hint, "OUTPUT %s is the same file for run %d (%s) and run %d (%s)", output, first, one,
-		second, other)
+	return bad(notebooks.KindInput, hint, "OUTPUT %s is the same file for run %d (%s) and run %d (%s)", output, first,
+		one, second, other)
 }
 
 // planFirst plans the first run, so that what is wrong with all of them is known before anything runs.

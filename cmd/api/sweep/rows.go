@@ -179,7 +179,8 @@ func (b *binder) exclude(rows [][]params.Given, bound [][]notebooks.Bound, exclu
 		for _, v := range values {
 			names[v.Name] = v.Text
 		}
-		rest := slices.DeleteFunc(slices.Clone(rows[0]), func(g params.Given) bool { _, is := names[g.Name]; return is })
+		rest := slices.DeleteFunc(slices.Clone(rows[0]),
+			func(g params.Given) bool { _, is := names[g.Name]; return is })
 		wanted, err := b.bind(append(rest, values...))
 		if err != nil {
 			return nil, nil, err

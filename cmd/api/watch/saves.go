@@ -103,7 +103,8 @@ func (s *saves) event(e fsnotify.Event) error {
 			return nil
 		}
 		name = gitPrefix + filepath.Base(e.Name)
-	} else if Temporary(path.Base(name)) || s.own(e.Name) || strings.HasPrefix(name, ".markmill/") || name == ".markmill" {
+	} else if Temporary(path.Base(name)) || s.own(e.Name) || strings.HasPrefix(name, ".markmill/") ||
+		name == ".markmill" {
 		return nil
 	}
 	if path.Base(name) == ".gitignore" {

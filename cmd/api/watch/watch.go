@@ -92,8 +92,8 @@ func Notebook(ctx context.Context, o Options) (err error) {
 		o.Source = around
 	}
 	if o.Source == nil {
-		return &notebooks.Error{Kind: notebooks.KindInput, File: o.Notebook, Msg: "is in no Git repository: outside of one " +
-			"steps work in the folder itself, and what they write cannot be told from a save"}
+		return &notebooks.Error{Kind: notebooks.KindInput, File: o.Notebook, Msg: "is in no Git repository: outside " +
+			"of one steps work in the folder itself, and what they write cannot be told from a save"}
 	}
 	if o.Run == nil {
 		own := o.Own
@@ -180,7 +180,8 @@ func (l *loop) saved(ctx context.Context) error {
 		}
 		if l.again == nil {
 			l.again = []string{}
-			l.cancel(engine.Interrupt{Abort: &runs.AbortData{Reason: savedWords(names), Actor: l.User, Time: time.Now().UTC()}})
+			l.cancel(engine.Interrupt{Abort: &runs.AbortData{Reason: savedWords(names), Actor: l.User,
+				Time: time.Now().UTC()}})
 		}
 		l.again = append(l.again, names...)
 		slices.Sort(l.again)

@@ -74,8 +74,9 @@ func bounded(doc []byte, more string, omitted []string) (codec.Raw, error) {
 			}
 		}
 		members["untrusted"] = codec.RawOf(untrusted)
-		members["shortened"] = codec.RawOf(strings.TrimSpace(fmt.Sprintf("Texts of more than %d bytes and lists of more "+
-			"than %d items are shortened, so that this has at most %d bytes. %s", cut.texts, cut.items, maxAnswer, more)))
+		members["shortened"] = codec.RawOf(strings.TrimSpace(fmt.Sprintf("Texts of more than %d bytes and lists of "+
+			"more than %d items are shortened, so that this has at most %d bytes. %s", cut.texts, cut.items,
+			maxAnswer, more)))
 		b, err = ordered(members)
 	}
 	if err == nil && len(b) > maxAnswer {

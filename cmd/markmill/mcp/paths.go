@@ -106,7 +106,8 @@ func (s *server) run(word string) (string, error) {
 		return "last", nil
 	}
 	if !runWord.MatchString(word) {
-		return "", fmt.Errorf("%s names no run; give an id, a part of one, or last", plain.OneLine(plain.Cut(word, 200)))
+		return "", fmt.Errorf("%s names no run; give an id, a part of one, or last",
+			plain.OneLine(plain.Cut(word, 200)))
 	}
 	if _, err := os.Lstat(filepath.Join(s.root, word)); err == nil {
 		return "", fmt.Errorf("%s names a file, too; give the whole id of the run", word)

@@ -153,8 +153,8 @@ func (s *server) readNotebook(_ context.Context, req *mcp.ReadResourceRequest) (
 }
 
 func tooLong(uri string, size int64) error {
-	return fmt.Errorf("%s has %d bytes, and a resource at most %d; the tools log, changes and show give parts", uri, size,
-		maxResource)
+	return fmt.Errorf("%s has %d bytes, and a resource at most %d; the tools log, changes and show give parts", uri,
+		size, maxResource)
 }
 
 // contents marks what is read as text of others.

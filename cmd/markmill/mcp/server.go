@@ -51,10 +51,12 @@ func newServer(o Options) (*mcp.Server, error) {
 	}
 	s := &server{root: root,
 		Program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, atOnce)}}
-	to := mcp.NewServer(&mcp.Implementation{Name: "markmill", Title: "Markmill", Version: o.Version}, &mcp.ServerOptions{
-		Instructions: instructions,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
-	})
+	to := mcp.NewServer(&mcp.Implementation{Name: "markmill", Title: "Markmill", Version: o.Version},
+		&mcp.ServerOptions{
+			Instructions: instructions,
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{},
+				Resources: &mcp.ResourceCapabilities{}},
+		})
 	for _, t := range tools {
 		if err := t.add(s, to); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)

@@ -155,8 +155,8 @@ var tools = []tool{
 			}
 			return s.ofPaths(ctx, in.Paths, "Name a folder in paths.", args...)
 		}),
-	define("gate", reads, "gate", "Say whether every output is current, passed and has the proof that the settings ask "+
-		"for; if not, why, and the command that fixes each. Call it before you say that you are done.",
+	define("gate", reads, "gate", "Say whether every output is current, passed and has the proof that the settings "+
+		"ask for; if not, why, and the command that fixes each. Call it before you say that you are done.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in gateArgs) (answer, error) {
 			args := []string{"gate", "--json"}
 			if in.Revision != "" {
@@ -169,11 +169,12 @@ var tools = []tool{
 			doc, err := s.Document(ctx, args...)
 			return answer{doc: doc}, err
 		}),
-	define("run", starts, "run", "Run a notebook in a Git worktree of its own; the checkout stays as it is, but for the "+
-		"output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, command, error, end "+
-		"of what was printed, fix. Uncommitted changes of other files count with dirty=include. A run that is blocked "+
-		"waits for a person.", (*server).runNotebook),
-	define("show", reads, "run", "Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
+	define("run", starts, "run", "Run a notebook in a Git worktree of its own; the checkout stays as it is, but for "+
+		"the output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, command, "+
+		"error, end of what was printed, fix. Uncommitted changes of other files count with dirty=include. A run "+
+		"that is blocked waits for a person.", (*server).runNotebook),
+	define("show", reads, "run",
+		"Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
 			run, err := s.run(in.Run)
 			if err != nil {
@@ -181,7 +182,8 @@ var tools = []tool{
 			}
 			return s.shown(ctx, run)
 		}),
-	define("show_output", reads, "notebook", "Show an output notebook: its steps, what they printed and their verdicts.",
+	define("show_output", reads, "notebook", "Show an output notebook: its steps, what they printed and their "+
+		"verdicts.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
 			path, err := s.existing(in.Notebook)
 			if err != nil {
@@ -190,7 +192,8 @@ var tools = []tool{
 			doc, err := s.Document(ctx, "show", "--json", "--", path)
 			return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
 		}),
-	define("log", reads, "mcp-text", "Show what a step of a run printed, its end first; from gives any other part of it.",
+	define("log", reads, "mcp-text",
+		"Show what a step of a run printed, its end first; from gives any other part of it.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in logArgs) (answer, error) {
 			var option []string
 			switch in.Stream {
@@ -198,7 +201,8 @@ var tools = []tool{
 			case "stderr":
 				option = []string{"--stderr"}
 			default:
-				return answer{}, fmt.Errorf("stream is stdout or stderr; the change of a step is what the tool changes gives")
+				return answer{}, fmt.Errorf("stream is stdout or stderr; the change of a step is what the tool " +
+					"changes gives")
 			}
 			return s.text(ctx, in.Run, in.Step, in.From, option...)
 		}),
@@ -269,14 +273,15 @@ var tools = []tool{
 			doc, err := s.Document(ctx, args...)
 			return answer{doc: doc, more: "Give a smaller limit."}, err
 		}),
-	define("query", reads, "runs-query", "Ask the index of the runs in SQL, read-only. Views: runs, steps, parameters, "+
-		"scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their columns.",
+	define("query", reads, "runs-query", "Ask the index of the runs in SQL, read-only. Views: runs, steps, "+
+		"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their "+
+		"columns.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
 			doc, err := s.Document(ctx, "runs", "query", "--json", "--", in.SQL)
 			return answer{doc: doc, more: "Choose fewer columns or rows."}, err
 		}),
-	define("new_notebook", writes, "mcp-notebook", "Write a notebook that is not there yet: with the given content, or "+
-		"from a template. Returns the mistakes that check finds in it.", (*server).create),
+	define("new_notebook", writes, "mcp-notebook", "Write a notebook that is not there yet: with the given content, "+
+		"or from a template. Returns the mistakes that check finds in it.", (*server).create),
 	define("edit_step", writes, "mcp-notebook", "Replace the code of one step of a notebook (Markdown or Jupyter); "+
 		"everything else stays. Returns the mistakes that check finds in it.", (*server).edit),
 }

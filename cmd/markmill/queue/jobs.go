@@ -3,11 +3,12 @@ package queue
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"markmill/engine/queue"
+	"markmill/engine/queue/jetstream"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -115,23 +116,15 @@ func (p *program) fetchJob(ctx context.Context) (int, error) {
 }
 
 func (p *program) list(ctx context.Context) (int, error) {
-	doc := queue.List{Jobs: []queue.Job{}}
-	err := p.q.List(ctx, func(job queue.Job) error {
-		if len(p.States) == 0 || slices.Contains(p.States, job.State) {
-			doc.Jobs = append(doc.Jobs, job)
-		}
-		return nil
-	})
+	jobs, total, err := p.q.List(ctx, p.Filter)
 	if err != nil {
 		return 0, err
 	}
-	doc.Total = len(doc.Jobs)
-	slices.Reverse(doc.Jobs) // the stream has the one that changed last at its end
-	doc.Jobs = doc.Jobs[:min(len(doc.Jobs), p.Limit)]
+	doc := queue.List{Jobs: append([]queue.Job{}, jobs...), Total: total}
 	if p.JSON {
 		return exitPass, p.print("jobs", doc)
 	}
-	if doc.Total == 0 {
+	if len(doc.Jobs) == 0 {
 		p.tell("no jobs")
 		return exitPass, nil
 	}
@@ -142,8 +135,8 @@ func (p *program) list(ctx context.Context) (int, error) {
 		if job.Step != "" {
 			says = "step " + job.Step
 		}
-		if job.State == queue.StateEnqueued && job.Priority != queue.Normal && says == "" {
-			says = string(job.Priority) + " priority"
+		if job.State == queue.StateEnqueued && says == "" {
+			says = waiting(&job)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", plain.OneLine(job.ID), job.State, plain.OneLine(job.Queue),
 			plain.OneLine(job.Notebook), job.Changed.Local().Format(time.DateTime), plain.Cut(plain.OneLine(says), 80))
@@ -151,10 +144,25 @@ func (p *program) list(ctx context.Context) (int, error) {
 	if err := w.Flush(); err != nil {
 		return 0, err
 	}
-	if more := doc.Total - len(doc.Jobs); more > 0 {
+	switch more := doc.Total - len(doc.Jobs); {
+	case p.Filter.Notebook != "":
+		p.tell("looked through the newest %d of %d jobs", min(doc.Total, jetstream.MostRead), doc.Total)
+	case more > 0:
 		p.tell("%d more; --limit shows up to 500", more)
 	}
 	return exitPass, nil
+}
+
+// waiting says how a job waits.
+func waiting(job *queue.Job) string {
+	var words []string
+	if job.Priority != queue.Normal {
+		words = append(words, string(job.Priority)+" priority")
+	}
+	if len(job.Labels) > 0 {
+		words = append(words, "for a worker with "+strings.Join(job.Labels, ", "))
+	}
+	return strings.Join(words, ", ")
 }
 
 func (p *program) show(ctx context.Context) (int, error) {
@@ -162,8 +170,14 @@ func (p *program) show(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	waits, err := p.q.Waits(ctx, &h.Job, time.Now())
+	if err != nil {
+		return 0, err
+	}
 	if p.JSON {
-		return exitPass, p.print("job", h.Show())
+		doc := h.Show()
+		doc.Waits = waits
+		return exitPass, p.print("job", doc)
 	}
 	state := queue.Job{}
 	for i := range h.Entries {
@@ -173,6 +187,9 @@ func (p *program) show(ctx context.Context) (int, error) {
 		p.line(&state, &h.Entries[i])
 	}
 	p.tell("job %s: %s, queue %s, attempts %d", h.ID, h.State, h.Queue, h.Attempts)
+	for _, why := range waits {
+		p.tell("it waits: %s", why)
+	}
 	return exitPass, nil
 }
 

@@ -86,7 +86,7 @@ func (s *storm) run(withServer bool) {
 	}
 	defer s.log.Close()
 	s.call = queue.Call{Program: filepath.Join(s.bin, "markmill"), Root: s.root, Store: filepath.Join(s.root, ".markmill"),
-		User: "storm", Queues: []string{"default"}, Jobs: 2, LeaseNS: int64(stormLease)}
+		User: "storm", Queues: []string{"default"}, Labels: []string{"a", "b"}, Jobs: 2, LeaseNS: int64(stormLease)}
 	if withServer {
 		s.port = freePort(s.T)
 		s.call.Server.URL = "nats://127.0.0.1:" + s.port
@@ -114,7 +114,7 @@ func (s *storm) run(withServer bool) {
 	jobs := int(s.length / time.Second * 3)
 	for i := range jobs {
 		spec := &queue.Spec{ID: fmt.Sprintf("job-%d", i), Queue: "default", Priority: queue.Priorities[i%3],
-			Base: base, By: "storm", Request: engine.Request{Path: "storm.md", Source: []byte(stormNotebook)}}
+			Labels: [][]string{nil, {"b"}, {"a", "b"}}[i/3%3], Base: base, By: "storm", Request: engine.Request{Path: "storm.md", Source: []byte(stormNotebook)}}
 		if _, made, err := p.q.Submit(s.Context(), spec, time.Now()); err != nil || !made {
 			s.Fatalf("%s: %v, %v", spec.ID, made, err)
 		}

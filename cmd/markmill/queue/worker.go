@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"markmill/engine/process"
+	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
 	"markmill/engine/worktree"
 	"markmill/runs"
@@ -45,7 +46,8 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 		return 0, err
 	}
 	defer release()
-	taker, err := p.q.NewTaker(ctx, w.name, p.Queues, time.Duration(p.LeaseNS), time.Now)
+	taker, err := p.q.NewTaker(ctx, queue.Worker{Name: w.name, Queues: p.Queues, Labels: p.Labels},
+		time.Duration(p.LeaseNS), time.Now)
 	if err != nil {
 		return 0, err
 	}

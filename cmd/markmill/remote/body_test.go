@@ -30,12 +30,14 @@ func part(text, size string, quiet bool) http.HandlerFunc {
 func TestReadAgain(t *testing.T) {
 	c := client(t)
 	c.Quiet = 500 * time.Millisecond // data arrives sooner, even on a busy machine
-	for name, broken := range map[string]http.HandlerFunc{"ends": part("he", "5", false), "stops": part("he", "5", true),
+	for name, broken := range map[string]http.HandlerFunc{"ends": part("he", "5", false),
+		"stops":                  part("he", "5", true),
 		"stops without a length": part("he", "", true)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, seen := script(t, broken, says(503, ""), broken, says(200, "hello"))
-			if got, err := c.Read(t.Context(), s.URL+"/n.md", 5); err != nil || string(got) != "hello" || len(*seen) != 4 {
+			if got, err := c.Read(t.Context(), s.URL+"/n.md", 5); err != nil || string(got) != "hello" ||
+				len(*seen) != 4 {
 				t.Errorf("%q, %v after %d requests", got, err, len(*seen))
 			}
 		})

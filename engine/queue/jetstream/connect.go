@@ -33,6 +33,7 @@ type Queue struct {
 	js     jetstream.JetStream
 	local  *local // nil with an address
 	events jetstream.Stream
+	state  jetstream.Stream
 	files  jetstream.Stream
 	back   atomic.Pointer[func()] // is called when the connection is there again
 	denied atomic.Pointer[error]  // of the last operation that the server did not permit
@@ -43,6 +44,7 @@ const (
 	jobsStream    = "MARKMILL_JOBS"
 	eventsStream  = "MARKMILL_EVENTS"
 	controlStream = "MARKMILL_CONTROL"
+	stateStream   = "MARKMILL_STATE"
 	filesStream   = "MARKMILL_FILES"
 )
 
@@ -145,6 +147,8 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 		{Name: jobsStream, Subjects: []string{"mm.q.>"}, Retention: jetstream.WorkQueuePolicy},
 		{Name: eventsStream, Subjects: []string{"mm.ev.*"}, DenyDelete: true},
 		{Name: controlStream, Subjects: []string{"mm.ctl.*"}, MaxMsgsPerSubject: 1},
+		{Name: stateStream, Subjects: []string{"mm.job.*.*.*", "mm.worker.*", "mm.labels.*.*"}, MaxMsgsPerSubject: 1,
+			AllowMsgTTL: true},
 		{Name: filesStream, Subjects: []string{"mm.cas.*", "mm.base.*"}},
 	} {
 		// No AllowDirect: a replica may lag behind, and a reader must see what was acknowledged.
@@ -165,6 +169,8 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 		switch cfg.Name {
 		case eventsStream:
 			q.events = stream
+		case stateStream:
+			q.state = stream
 		case filesStream:
 			q.files = stream
 		}

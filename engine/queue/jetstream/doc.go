@@ -1,9 +1,12 @@
 // Package jetstream keeps the jobs of a queue in NATS JetStream: in a server of this process, whose files are in a
 // folder and which other processes of the machine reach (local.go), or in one that an address names.
 //
-//	MARKMILL_JOBS    mm.q.QUEUE.PRIORITY.JOB  work queue; a message wakes a worker up, and is what it leases
+//	MARKMILL_JOBS    mm.q.QUEUE.PRIORITY.LABELS.JOB  work queue; a message wakes a worker up, and is what it leases
 //	MARKMILL_EVENTS  mm.ev.JOB                 entries; each is published with the sequence of the one before it
 //	MARKMILL_CONTROL mm.ctl.JOB                last value: somebody wants the job to end
+//	MARKMILL_STATE   mm.job.STATE.QUEUE.JOB    index of the jobs, which follows the entries
+//	                 mm.labels.QUEUE.LABELS    sets of labels that a job needed
+//	                 mm.worker.NAME            what a worker says of itself
 //	MARKMILL_FILES   mm.cas.SHA256             parts of files, mm.base.COMMIT base commits; written once
 //	                 mm.hb.JOB                 heartbeats of the worker that has the job, not stored
 //

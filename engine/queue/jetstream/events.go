@@ -75,6 +75,9 @@ func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queu
 		}
 		return ErrFenced
 	})
+	if err == nil && e.Kind != queue.Recorded {
+		_ = q.index(ctx, now, last == 0) // the entry is there, and the index follows it
+	}
 	return at, err
 }
 
@@ -169,41 +172,6 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// List calls each with the state of every job, in the order of their last entries. It reads no entries.
-func (q *Queue) List(ctx context.Context, each func(queue.Job) error) error {
-	consumer, err := q.js.OrderedConsumer(ctx, eventsStream, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{"mm.ev.*"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true})
-	if err != nil {
-		return err
-	}
-	info, err := consumer.Info(ctx)
-	if err != nil || info.NumPending == 0 {
-		return err
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		msg, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return err
-		}
-		var job queue.Job
-		if err := codec.Unmarshal([]byte(msg.Headers().Get(jobHeader)), &job); err != nil {
-			return fmt.Errorf("%s: %w", msg.Subject(), err)
-		}
-		meta, err := msg.Metadata()
-		if err == nil {
-			err = each(job)
-		}
-		if err != nil || meta.NumPending == 0 {
-			return err
 		}
 	}
 }

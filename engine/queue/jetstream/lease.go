@@ -115,7 +115,7 @@ func (l *Lease) adopt(msg jetstream.Msg) {
 func (l *Lease) Publish(ctx context.Context, e *queue.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.Worker, e.Time = l.t.worker, l.t.now().UTC()
+	e.Worker, e.Time = l.t.self.Name, l.t.now().UTC()
 	now := l.state
 	if err := now.Add(e); err != nil {
 		return err

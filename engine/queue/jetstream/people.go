@@ -27,9 +27,15 @@ func noJob(id string) error {
 }
 
 // wake puts the message into the queue that lets a worker look at a job.
-func (q *Queue) wake(ctx context.Context, queueName string, p queue.Priority, job string) error {
+func (q *Queue) wake(ctx context.Context, job *queue.Job) error {
+	set := labelSet(job.Labels)
+	if set != noLabels { // workers learn of it
+		if err := q.set(ctx, "mm.labels."+job.Queue+"."+set, job.Labels, 0); err != nil {
+			return err
+		}
+	}
 	return retry(ctx, func() error {
-		_, err := q.js.Publish(ctx, "mm.q."+queueName+"."+string(p)+"."+job, nil, jetstream.WithRetryAttempts(0))
+		_, err := q.js.Publish(ctx, wakeSubject(job.Queue, job.Priority, set, job.ID), nil, jetstream.WithRetryAttempts(0))
 		return err
 	})
 }
@@ -42,12 +48,9 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 	}
 	if h == nil {
 		// The wake-up comes first: one without a job is dropped in its time, and a job without one would be lost.
-		if err := q.wake(ctx, spec.Queue, spec.Priority, spec.ID); err != nil {
-			return nil, false, err
-		}
 		e := &queue.Entry{Kind: queue.Enqueued, Time: now, By: spec.By, Spec: spec}
 		state := queue.Job{}
-		if err := state.Add(e); err != nil {
+		if err := errors.Join(state.Add(e), q.wake(ctx, &state)); err != nil {
 			return nil, false, err
 		}
 		_, err := q.append(ctx, &state, 0, e)
@@ -159,7 +162,7 @@ func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time)
 		return nil, refused("job %s is %s; cancel it first", id, h.State)
 	}
 	// Also for a job that waits: whoever put it back may have been killed before this.
-	return &h.Job, q.wake(ctx, h.Queue, h.Priority, id)
+	return &h.Job, q.wake(ctx, &h.Job)
 }
 
 // beat tells the other workers that the one of a job is alive.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,9 +36,10 @@ func submit(t *testing.T, q *Queue, id string, p queue.Priority) {
 	}
 }
 
-func taker(t *testing.T, q *Queue, worker string) *Taker {
+func taker(t *testing.T, q *Queue, worker string, labels ...string) *Taker {
 	t.Helper()
-	taker, err := q.NewTaker(t.Context(), worker, []string{"default"}, time.Second, time.Now)
+	taker, err := q.NewTaker(t.Context(), queue.Worker{Name: worker, Queues: []string{"default"}, Labels: labels}, time.Second,
+		time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func TestHeartbeats(t *testing.T) {
 	submit(t, q, "j", queue.Normal)
 	l := take(t, a)
 	l.Keep(func(err error) { t.Error(err) })
-	if err := q.wake(t.Context(), "default", queue.Normal, "j"); err != nil { // as after a restart of the server
+	if err := q.wake(t.Context(), &l.state); err != nil { // as after a restart of the server
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
@@ -141,12 +143,107 @@ func TestOrder(t *testing.T) {
 	if got != "high-1 normal-1 normal-2 low-1 " {
 		t.Error(got)
 	}
-	var listed []string
-	if err := q.List(t.Context(), func(j queue.Job) error { listed = append(listed, j.ID); return nil }); err != nil {
+}
+
+// TestList: the newest jobs first, by state, queue and notebook, however many there are.
+func TestList(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	for i := range 30 {
+		spec := &queue.Spec{ID: fmt.Sprint("j", i), Queue: []string{"default", "gpu"}[i%2], Priority: queue.Normal, By: "t",
+			Request: engine.Request{Path: fmt.Sprintf("n%d.md", i%3)}}
+		if _, _, err := q.Submit(t.Context(), spec, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := taker(t, q, "a")
+	for range 12 {
+		if err := take(t, from).End(t.Context(), &queue.Entry{Kind: queue.Completed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := q.Cancel(t.Context(), "j1", "p", "why", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if len(listed) != 4 || listed[0] != "high-1" {
-		t.Error(listed)
+	running := take(t, from)
+	if err := running.Publish(t.Context(), &queue.Entry{Kind: queue.Recorded, Run: "r", Step: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		queue.Filter
+		want  string
+		total int
+	}{
+		{queue.Filter{Limit: 3}, "j24 j1 j22", 30},
+		{queue.Filter{Limit: 500, States: []queue.State{queue.StateRunning}}, "j24", 1},
+		{queue.Filter{Limit: 1, States: []queue.State{queue.StateEnqueued}}, "j29", 16},
+		{queue.Filter{Limit: 2, States: []queue.State{queue.StateEnqueued}, Queue: "default"}, "j28 j26", 2},
+		{queue.Filter{Limit: 2, States: []queue.State{queue.StateCompleted, queue.StateCanceled}}, "j1 j22", 13},
+		{queue.Filter{Limit: 2, Notebook: "n2.*", Queue: "gpu"}, "j29 j23", 15},
+		{queue.Filter{Limit: 2, States: []queue.State{queue.StateDead}}, "", 0},
+	} {
+		jobs, total, err := q.List(t.Context(), c.Filter)
+		var got []string
+		for _, j := range jobs {
+			got = append(got, j.ID)
+		}
+		if words := strings.Join(got, " "); err != nil || words != c.want || total != c.total {
+			t.Errorf("%+v: %s of %d, %v", c.Filter, words, total, err)
+		}
+	}
+	if jobs, _, err := q.List(t.Context(), queue.Filter{Limit: 1}); err != nil || jobs[0].Step != "one" {
+		t.Errorf("%+v, %v: not as the last entry has it", jobs, err)
+	}
+	if n := q.mustCount(t, "mm.job.>"); n != 30 {
+		t.Errorf("the index has %d messages", n)
+	}
+}
+
+func (q *Queue) mustCount(t *testing.T, subject string) (n int) {
+	if err := q.each(t.Context(), subject, func(string, []byte) error { n++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestLabels: a job is taken by a worker that has all its labels, also by one that began before there were such jobs.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	none, gpu := taker(t, q, "none"), taker(t, q, "gpu", "big", "gpu", "eu")
+	for id, labels := range map[string][]string{"two": {"big", "gpu"}, "one": {"gpu"}, "else": {"arm", "gpu"}} {
+		spec := &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, Labels: labels, By: "t"}
+		if _, _, err := q.Submit(t.Context(), spec, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l, err := none.Take(t.Context(), true); l != nil || err != nil {
+		t.Fatalf("%v, %v: a worker without labels takes a job", l, err)
+	}
+	var got []string
+	for range 2 {
+		l := take(t, gpu)
+		got = append(got, l.Job.ID)
+		if err := l.End(t.Context(), &queue.Entry{Kind: queue.Completed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(got)
+	if fmt.Sprint(got) != "[one two]" {
+		t.Error(got)
+	}
+	if l, err := gpu.Take(t.Context(), true); l != nil || err != nil {
+		t.Fatalf("%v, %v: a job is taken without all its labels", l, err)
+	}
+	waits, err := q.Waits(t.Context(), &state(t, q, "else").Job, time.Now())
+	if err != nil || len(waits) != 1 || !strings.Contains(waits[0], "no worker with the label arm has been seen") {
+		t.Error(waits, err)
+	}
+	gpu.Close()
+	waits, err = q.Waits(t.Context(), &queue.Job{Queue: "default", State: queue.StateEnqueued, Labels: []string{"gpu"}},
+		time.Now())
+	if err != nil || len(waits) != 1 || !strings.Contains(waits[0], "the last worker that may take it, gpu, ended at") {
+		t.Error(waits, err)
 	}
 }
 

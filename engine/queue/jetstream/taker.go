@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 const (
 	idle     = 200 * time.Millisecond // between looks at queues that are empty
+	greeting = 10 * time.Second       // between what a worker says of itself
 	orphaned = 10 * time.Minute       // age of a wake-up without a job that is dropped: who submitted it was killed
 	// MaxInVain is how often in a row workers take a job without finishing a step, until it is given up.
 	MaxInVain = 10
@@ -23,35 +25,41 @@ const (
 
 // Taker takes jobs for one worker.
 type Taker struct {
-	q         *Queue
-	worker    string
-	lease     time.Duration
-	now       func() time.Time
-	consumers []jetstream.Consumer // the most urgent first
-	subs      []*nats.Subscription
+	q      *Queue
+	self   queue.Worker
+	lease  time.Duration
+	now    func() time.Time
+	subs   []*nats.Subscription
+	stop   context.CancelFunc // of tend
+	tended sync.WaitGroup
 
-	mu    sync.Mutex
-	heard map[string]time.Time // of each job, the last heartbeat
-	since time.Time            // since when heartbeats are heard
-	held  map[string]*Lease
+	mu        sync.Mutex
+	consumers []consumer           // the most urgent first
+	heard     map[string]time.Time // of each job, the last heartbeat
+	since     time.Time            // since when heartbeats are heard
+	held      map[string]*Lease
 }
 
-// NewTaker makes a Taker for some queues. The lease is how long a worker may be silent before another takes its job.
-func (q *Queue) NewTaker(ctx context.Context, worker string, queues []string, lease time.Duration,
-	now func() time.Time) (*Taker, error) {
-	t := &Taker{q: q, worker: worker, lease: lease, now: now, heard: map[string]time.Time{}, held: map[string]*Lease{},
+// consumer has the wake-ups of a queue, a priority and a set of labels.
+type consumer struct {
+	jetstream.Consumer
+	queue, set string
+	rank       int // of the priority
+}
+
+// NewTaker makes a Taker for some queues, and for jobs that need none but the worker's labels. The lease is how long a
+// worker may be silent before another takes its job.
+func (q *Queue) NewTaker(ctx context.Context, self queue.Worker, lease time.Duration, now func() time.Time) (
+	*Taker, error) {
+	t := &Taker{q: q, self: self, lease: lease, now: now, heard: map[string]time.Time{}, held: map[string]*Lease{},
 		since: now()}
-	for _, p := range queue.Priorities {
-		for _, name := range queues {
-			// No BackOff and no InactiveThreshold: the one replaces AckWait, the other removes the consumer.
-			consumer, err := q.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
-				Durable: "q-" + name + "-" + string(p), FilterSubject: "mm.q." + name + "." + string(p) + ".*",
-				AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease, MaxDeliver: -1, MaxAckPending: -1})
-			if err != nil {
-				return nil, err
-			}
-			t.consumers = append(t.consumers, consumer)
+	for _, name := range self.Queues {
+		if err := t.consume(ctx, name, noLabels); err != nil {
+			return nil, err
 		}
+	}
+	if err := errors.Join(t.learn(ctx), t.greet(ctx)); err != nil {
+		return nil, err
 	}
 	for subject, handle := range map[string]nats.MsgHandler{"mm.hb.*": t.hear, "mm.ctl.*": t.obey} {
 		sub, err := q.nc.Subscribe(subject, handle)
@@ -66,11 +74,90 @@ func (q *Queue) NewTaker(ctx context.Context, worker string, queues []string, le
 		t.since = t.now()
 	}
 	q.back.Store(&back)
+	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+	t.tended.Go(func() { t.tend(ctx) })
 	return t, q.nc.FlushTimeout(patience)
+}
+
+// consume adds the consumers of a queue and a set of labels.
+func (t *Taker) consume(ctx context.Context, name, set string) error {
+	for rank, p := range queue.Priorities {
+		durable := "q-" + name + "-" + string(p)
+		if set != noLabels {
+			durable += "+" + set
+		}
+		// No BackOff and no InactiveThreshold: the one replaces AckWait, the other removes the consumer.
+		c, err := t.q.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
+			Durable: durable, FilterSubject: wakeSubject(name, p, set, "*"),
+			AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.lease, MaxDeliver: -1, MaxAckPending: -1})
+		if err != nil {
+			return err
+		}
+		t.mu.Lock()
+		t.consumers = append(slices.Clone(t.consumers), consumer{c, name, set, rank})
+		slices.SortStableFunc(t.consumers, func(a, b consumer) int { return a.rank - b.rank })
+		t.mu.Unlock()
+	}
+	return nil
+}
+
+// learn adds consumers for the sets of labels that some job of the queues needed, and the worker offers.
+func (t *Taker) learn(ctx context.Context) error {
+	for _, name := range t.self.Queues {
+		err := t.q.each(ctx, "mm.labels."+name+".*", func(subject string, data []byte) error {
+			var needed []string
+			set := jobOf(subject)
+			known := slices.ContainsFunc(t.those(), func(c consumer) bool { return c.queue == name && c.set == set })
+			if err := codec.Unmarshal(data, &needed); err != nil || known || !queue.Offers(t.self.Labels, needed) {
+				return err
+			}
+			return t.consume(ctx, name, set)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// those returns the consumers.
+func (t *Taker) those() []consumer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.consumers
+}
+
+// greet says that the worker is there.
+func (t *Taker) greet(ctx context.Context) error {
+	t.self.Seen = t.now().UTC()
+	return t.q.set(ctx, "mm.worker."+t.self.Name, t.self, seenFor)
+}
+
+// tend learns of labels, and says that the worker is there, until the Taker is closed.
+func (t *Taker) tend(ctx context.Context) {
+	tick := time.NewTicker(5 * idle)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		_ = t.learn(ctx) // what fails is done again
+		if t.now().Sub(t.self.Seen) > greeting {
+			_ = t.greet(ctx)
+		}
+	}
 }
 
 // Close ends the subscriptions.
 func (t *Taker) Close() {
+	t.stop()
+	t.tended.Wait()
+	t.self.Ended = true
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	_ = t.greet(ctx) // it is seen by its silence else
 	for _, sub := range t.subs {
 		_ = sub.Unsubscribe() // the connection ends soon
 	}
@@ -149,7 +236,7 @@ func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
 
 // left counts the wake-ups of the queues.
 func (t *Taker) left(ctx context.Context) (n uint64, err error) {
-	for _, consumer := range t.consumers {
+	for _, consumer := range t.those() {
 		info, err := consumer.Info(ctx)
 		if err != nil {
 			return 0, err
@@ -161,7 +248,7 @@ func (t *Taker) left(ctx context.Context) (n uint64, err error) {
 
 // once looks at one wake-up. found says that there was one.
 func (t *Taker) once(ctx context.Context) (l *Lease, found bool, err error) {
-	for _, consumer := range t.consumers {
+	for _, consumer := range t.those() {
 		batch, err := consumer.FetchNoWait(1)
 		if err != nil {
 			return nil, false, err
@@ -198,7 +285,7 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 		}
 		return nil, msg.NakWithDelay(time.Second) // it is being submitted
 	case h.State.Ended():
-		return nil, msg.Ack()
+		return nil, errors.Join(t.q.index(ctx, &h.Job, false), msg.Ack())
 	case held != nil:
 		held.adopt(msg)
 		return nil, nil

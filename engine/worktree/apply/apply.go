@@ -206,7 +206,8 @@ func hasResult(s *repo.Repo, files []runs.ChangedFile) bool {
 			}
 			continue
 		}
-		if fmt.Sprintf("%06o", is.Mode) != f.NewMode || string(s.Format.OID(s.Format.Sum("blob", is.data))) != f.NewBlob {
+		if fmt.Sprintf("%06o", is.Mode) != f.NewMode ||
+			string(s.Format.OID(s.Format.Sum("blob", is.data))) != f.NewBlob {
 			return false
 		}
 	}

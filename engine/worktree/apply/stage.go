@@ -278,8 +278,9 @@ func (st *stage) resume() error {
 	}
 	if len(bad) > 0 {
 		return &notebooks.Error{Kind: notebooks.KindInput, File: st.root,
-			Msg:  "the change is half applied, and these files were changed since: " + strings.Join(bad, ", "),
-			Hint: "put them back as they were, and try again; or remove " + st.ready + " to leave the checkout as it is"}
+			Msg: "the change is half applied, and these files were changed since: " + strings.Join(bad, ", "),
+			Hint: "put them back as they were, and try again; or remove " + st.ready +
+				" to leave the checkout as it is"}
 	}
 	for _, i := range left {
 		if err := st.place(i, fmt.Sprint(i), st.list.Files[i].Now); err != nil {
@@ -332,7 +333,8 @@ func (st *stage) undo(n int, cause error) error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return errors.Join(cause,
-			fmt.Errorf("the old files could not all be moved back; those that were not are in %s as N.old: %w", st.ready, err))
+			fmt.Errorf("the old files could not all be moved back; those that were not are in %s as N.old: %w",
+				st.ready, err))
 	}
 	return errors.Join(cause, st.drop())
 }

@@ -199,7 +199,8 @@ func TestApplyTakenBack(t *testing.T) {
 			if path == "f3" {
 				gittest.Must(t, os.Remove(filepath.Join(g.Dir, path)))
 			}
-			g.Write(map[string]string{"f3": "f3", "deep": "deep", "link": "link", "turns/z": "turns/z"}[path], "in the way\n")
+			g.Write(map[string]string{"f3": "f3", "deep": "deep", "link": "link", "turns/z": "turns/z"}[path],
+				"in the way\n")
 			return nil
 		})
 		if err == nil {

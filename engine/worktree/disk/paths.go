@@ -177,7 +177,8 @@ func MakeFolders(root, dir string) error {
 		switch info, err := os.Lstat(at); {
 		case err == nil && info.IsDir():
 		case err == nil:
-			return &notebooks.Error{Kind: notebooks.KindInput, File: at, Msg: "is in the way of a folder that the patch needs"}
+			return &notebooks.Error{Kind: notebooks.KindInput, File: at, Msg: "is in the way of a folder that the " +
+				"patch needs"}
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		default:

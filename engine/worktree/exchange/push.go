@@ -207,7 +207,8 @@ func (r *Remote) commit(
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	who := object.Signature{Name: "Markmill", Email: "markmill@localhost", When: time.Unix(run.FinishedAt.Unix(), 0).UTC()}
+	who := object.Signature{Name: "Markmill", Email: "markmill@localhost", When: time.Unix(run.FinishedAt.Unix(),
+		0).UTC()}
 	c := object.Commit{Author: who, Committer: who, TreeHash: tree, ParentHashes: parents,
 		Message: fmt.Sprintf("record: %s %s\n\nMarkmill-Run: %s\n", run.Started.Notebook, run.Status(), id)}
 	return r.write(c.Encode)

@@ -136,8 +136,8 @@ func (r *Remote) refs(ctx context.Context) (map[runs.RunID]plumbing.Hash, error)
 	for _, ref := range list {
 		if ref.Type() == plumbing.HashReference && ref.Hash().Size() != r.hashSize {
 			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: r.Name,
-				Msg: fmt.Sprintf("names objects by hashes of %d bytes, and the repository here of %d", ref.Hash().Size(),
-					r.hashSize),
+				Msg: fmt.Sprintf("names objects by hashes of %d bytes, and the repository here of %d",
+					ref.Hash().Size(), r.hashSize),
 				Hint: "work in a clone of the remote, or name a remote of the same object format (SHA-1, SHA-256)"}
 		}
 		name, ours := strings.CutPrefix(ref.Name().String(), RefPrefix)
@@ -167,7 +167,8 @@ func (r *Remote) failed(ctx context.Context, what string, err error) error {
 	if errors.Is(err, context.Canceled) || ctx.Err() != nil {
 		return context.Canceled
 	}
-	hint := "git ls-remote shows whether Git reaches it; Markmill asks the SSH agent, takes keys from ~/.ssh, and asks no credential helper"
+	hint := "git ls-remote shows whether Git reaches it; Markmill asks the SSH agent, takes keys from ~/.ssh, and " +
+		"asks no credential helper"
 	if errors.Is(err, errTooLarge) {
 		hint = "--max-mb allows more"
 	}

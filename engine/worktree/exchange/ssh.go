@@ -57,7 +57,8 @@ func signers() (list []gossh.Signer, err error) {
 			continue
 		}
 		public := key.PublicKey().Marshal()
-		if !slices.ContainsFunc(list, func(s gossh.Signer) bool { return slices.Equal(s.PublicKey().Marshal(), public) }) {
+		if !slices.ContainsFunc(list,
+			func(s gossh.Signer) bool { return slices.Equal(s.PublicKey().Marshal(), public) }) {
 			list = append(list, key)
 		}
 	}

@@ -53,8 +53,8 @@ func OpenBundle(path string) (_ *Bundle, err error) {
 	defer func() {
 		if err != nil {
 			f.Close()
-			err = &notebooks.Error{Kind: notebooks.KindRecord, File: path, Msg: "cannot be read as a run's Git bundle: " +
-				err.Error(), Err: err}
+			err = &notebooks.Error{Kind: notebooks.KindRecord, File: path,
+				Msg: "cannot be read as a run's Git bundle: " + err.Error(), Err: err}
 		}
 	}()
 	info, err := f.Stat()

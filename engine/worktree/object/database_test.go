@@ -51,7 +51,8 @@ func TestDatabase(t *testing.T) {
 	}{
 		"loose":  {format: object.SHA1},
 		"packed": {format: object.SHA1, pack: []string{"repack", "-adfq", "--depth=50"}, deltas: true},
-		"bases by name": {format: object.SHA1, pack: []string{"-c", "repack.useDeltaBaseOffset=false", "repack", "-adfq"},
+		"bases by name": {format: object.SHA1, pack: []string{"-c", "repack.useDeltaBaseOffset=false",
+			"repack", "-adfq"},
 			deltas: true},
 		"several packs":   {format: object.SHA1, pack: []string{"repack", "-adfq", "--max-pack-size=1m"}},
 		"of an alternate": {format: object.SHA1, pack: []string{"repack", "-adfq"}, sharing: true},

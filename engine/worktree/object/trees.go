@@ -33,7 +33,8 @@ func ParseTree(f *Format, data []byte) ([]TreeEntry, error) {
 		if !ok || !ok2 || err != nil || len(rest) < f.Size {
 			return nil, errors.New("a damaged tree object")
 		}
-		if !filepath.IsLocal(name) || name == "." || strings.EqualFold(name, ".git") || strings.ContainsRune(name, '/') {
+		if !filepath.IsLocal(name) || name == "." || strings.EqualFold(name, ".git") ||
+			strings.ContainsRune(name, '/') {
 			return nil, &notebooks.Error{Kind: notebooks.KindInput,
 				Msg: fmt.Sprintf("a tree of the base commit holds an entry named %q, which is not checked out", name)}
 		}

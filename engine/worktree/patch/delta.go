@@ -48,7 +48,8 @@ func Renames(list []Delta, forPatch bool) []Delta {
 			if used[j] || forPatch && (nests(list, list[j].Path) || nests(list, d.Path)) {
 				continue
 			}
-			if best < 0 || path.Base(list[best].Path) != path.Base(d.Path) && path.Base(list[j].Path) == path.Base(d.Path) {
+			if best < 0 || path.Base(list[best].Path) != path.Base(d.Path) &&
+				path.Base(list[j].Path) == path.Base(d.Path) {
 				best = j
 			}
 		}

@@ -24,7 +24,8 @@ func (d *Delta) Head(out *bytes.Buffer, f *object.Format) {
 		fmt.Fprintf(out, "old mode %06o\nnew mode %06o\n", d.Old.Mode, d.New.Mode)
 	}
 	if d.From != "" {
-		fmt.Fprintf(out, "similarity index 100%%\nrename from %s\nrename to %s\n", quote.Path(d.From), quote.Path(d.Path))
+		fmt.Fprintf(out, "similarity index 100%%\nrename from %s\nrename to %s\n", quote.Path(d.From),
+			quote.Path(d.Path))
 	}
 	if d.Old.OID == d.New.OID {
 		return

@@ -97,8 +97,8 @@ func TestLargeText(t *testing.T) {
 }
 
 func FuzzParsePatch(f *testing.F) {
-	f.Add([]byte("diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline " +
-		"at end of file\n"))
+	f.Add([]byte("diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n" +
+		"\\ No newline at end of file\n"))
 	f.Add([]byte("diff --git \"a/\\t\" \"b/\\t\"\nnew file mode 100644\nGIT binary patch\nliteral " +
 		"1\nIcmZQz00IC5\n\nliteral 0\nHcmV?d00001\n\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -131,8 +131,8 @@ func open(dir, name string, now time.Time) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if moved := ahead - table.Ahead; boot != table.Boot || moved > drift || moved < -drift || table.Second >= now.Unix() ||
-		table.Name != name {
+	if moved := ahead - table.Ahead; boot != table.Boot || moved > drift || moved < -drift ||
+		table.Second >= now.Unix() || table.Name != name {
 		return nil, errors.New("the clock was set, or the machine was started anew")
 	}
 	t := &Tree{Table: table}

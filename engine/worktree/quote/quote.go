@@ -87,7 +87,8 @@ func Raw(text string) string {
 		if text[i] == '\\' && i+1 < len(text) {
 			if text[i+1] == '\\' {
 				i++
-			} else if b, err := strconv.ParseUint(text[i+2:min(i+4, len(text))], 16, 8); err == nil && text[i+1] == 'x' {
+			} else if b, err := strconv.ParseUint(text[i+2:min(i+4, len(text))], 16, 8); err == nil &&
+				text[i+1] == 'x' {
 				out = append(out, byte(b))
 				i += 3
 				continue

@@ -38,8 +38,8 @@ func Watch(root string, folders func(yield func(string) bool)) (w *Watcher, err 
 	for name := range folders {
 		at, err := unix.InotifyAddWatch(fd, filepath.Join(root, name), unix.IN_OPEN|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("inotify: %w (fs.inotify.max_user_watches bounds how many folders are watched)",
-				err), unix.Close(fd), unix.Close(w.stop))
+			return nil, errors.Join(fmt.Errorf("inotify: %w (fs.inotify.max_user_watches bounds how many folders are "+
+				"watched)", err), unix.Close(fd), unix.Close(w.stop))
 		}
 		if name != "" {
 			name += "/"

@@ -29,8 +29,8 @@ func (s *Repo) DefaultBase() (name string, base object.OID, err error) {
 		return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/remotes/"), base, err
 	}
 	return "", "", &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
-		Msg: "it cannot be told what to compare with: origin/HEAD is not set, the branch has no upstream, and there is no " +
-			"other branch main or master",
+		Msg: "it cannot be told what to compare with: origin/HEAD is not set, the branch has no upstream, and there " +
+			"is no other branch main or master",
 		Hint: "name it: markmill review BASE..HEAD, or markmill review BASE"}
 }
 

@@ -35,7 +35,8 @@ func RunGit(ctx context.Context, dir string, env []string, stdin []byte, args ..
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return out.Bytes(), fmt.Errorf("git %s: %w: %s", strings.Join(args[6:], " "), err, strings.TrimSpace(errs.String()))
+		return out.Bytes(), fmt.Errorf("git %s: %w: %s", strings.Join(args[6:], " "), err,
+			strings.TrimSpace(errs.String()))
 	}
 	return out.Bytes(), nil
 }

@@ -37,7 +37,8 @@ func TestMergeBaseIsGits(t *testing.T) {
 			if seed%2 == 1 && rnd.IntN(4) == 0 {
 				date -= rnd.IntN(2000)
 			}
-			fmt.Fprintf(&in, "commit refs/heads/c%d\nmark :%d\ncommitter A <a@localhost> %d +0000\ndata 1\nx\n", i, i, date)
+			fmt.Fprintf(&in, "commit refs/heads/c%d\nmark :%d\ncommitter A <a@localhost> %d +0000\ndata 1\nx\n", i, i,
+				date)
 			if i > 1 && (i > 3 || rnd.IntN(2) == 0) {
 				first := max(1, i-1-rnd.IntN(6))
 				fmt.Fprintf(&in, "from :%d\n", first)
@@ -64,7 +65,8 @@ func TestMergeBaseIsGits(t *testing.T) {
 			a, b := ids[1+rnd.IntN(commits)], ids[1+rnd.IntN(commits)]
 			want := strings.Fields(git("", "merge-base", "--all", string(a), string(b)))
 			got, err := src.MergeBase(a, b)
-			if err != nil && len(want) > 0 || len(want) == 0 && err == nil || err == nil && !slices.Contains(want, string(got)) {
+			if err != nil && len(want) > 0 || len(want) == 0 && err == nil || err == nil &&
+				!slices.Contains(want, string(got)) {
 				t.Errorf("seed %d: merge base of %s and %s: %s (%v), and git says %v", seed, a, b, got, err, want)
 			}
 		}

@@ -45,8 +45,8 @@ func (s *Repo) OpenGit() (*git.Repository, error) {
 	repo, err := git.Open(store, nil)
 	if err != nil {
 		err = errors.Join(err, store.Close())
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "the Git repository cannot be read: " +
-			err.Error(), Err: err}
+		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+			Msg: "the Git repository cannot be read: " + err.Error(), Err: err}
 	}
 	return repo, nil
 }
@@ -128,7 +128,8 @@ func (s *Repo) ReadFrom(repo *git.Repository, kind string, d object.Digest) ([]b
 		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
 			Msg: fmt.Sprintf("%s %s cannot be read: %v", kind, id, err), Err: err}
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			e.Hint = "in a partial clone, `git fetch --refetch --no-filter` brings what is missing; `git fsck` checks the rest"
+			e.Hint = "in a partial clone, `git fetch --refetch --no-filter` brings what is missing; `git fsck` " +
+				"checks the rest"
 		}
 		return nil, e
 	}

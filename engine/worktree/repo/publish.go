@@ -169,7 +169,8 @@ func (s *Repo) setRef(runID, name string, old, new object.OID) error {
 	}
 	if now != string(old) {
 		return &notebooks.Error{Kind: notebooks.KindArtifact, File: s.root,
-			Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, cmp.Or(now, "nothing"), cmp.Or(string(old), "nothing"))}
+			Msg: fmt.Sprintf("%s holds %s, where %s was expected", name, cmp.Or(now, "nothing"), cmp.Or(string(old),
+				"nothing"))}
 	}
 	return os.Rename(lock, path)
 }
@@ -197,7 +198,8 @@ func retryLock(lock string, take func() error) error {
 			continue // at once, before it goes again
 		case late || !errors.Is(err, fs.ErrExist):
 			e := &notebooks.Error{Kind: notebooks.KindArtifact, File: lock, Err: err,
-				Msg: "the ref cannot be locked: " + err.Error(), Hint: "if no Git command runs any more, remove the lock"}
+				Msg:  "the ref cannot be locked: " + err.Error(),
+				Hint: "if no Git command runs any more, remove the lock"}
 			if !errors.Is(err, fs.ErrExist) {
 				e.Hint = "see whether the disk is full and the repository can be written"
 			}

@@ -62,7 +62,8 @@ func Open(dir string) (*Repo, error) {
 			}
 		}
 		if isGitDir(at) && isBare(at) {
-			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: at, Msg: "a bare repository has no checkout to run in",
+			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: at, Msg: "a bare repository has no " +
+				"checkout to run in",
 				Hint: "run in a clone of it, or in a worktree made with `git worktree add`"}
 		}
 		if at == filepath.Dir(at) {

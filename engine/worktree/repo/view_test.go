@@ -73,7 +73,8 @@ func TestViewOfCheckout(t *testing.T) {
 	// the change of a run, taken back: a.py as it was, sub/ is back, new/ is gone
 	old := func(path string) string { return g.Git("rev-parse", "HEAD:"+path) }
 	back, err := view.Without(nil, []notebooks.ManifestChange{
-		{Path: "lib/a.py", Status: "modified", OldBlob: old("lib/a.py"), OldMode: "100644", NewBlob: "x", NewMode: "100644"},
+		{Path: "lib/a.py", Status: "modified", OldBlob: old("lib/a.py"), OldMode: "100644", NewBlob: "x",
+			NewMode: "100644"},
 		{Path: "lib/new/deep/n", Status: "added", NewBlob: "x", NewMode: "100644"},
 		{Path: "lib/sub/b.py", Status: "deleted", OldBlob: old("lib/sub/b.py"), OldMode: "100644"},
 	})

@@ -57,8 +57,8 @@ func TestIgnoreRules(t *testing.T) {
 			}
 			for _, p := range paths {
 				if ours := ignoredPath(ign, root, under, p, g.Dir); ours != got[p] {
-					t.Fatalf("%q: ignored %v, Git says %v\n.gitignore:\n%s\na/.gitignore:\n%s\nexclude:\n%s", p, ours, got[p], top,
-						under, exclude)
+					t.Fatalf("%q: ignored %v, Git says %v\n.gitignore:\n%s\na/.gitignore:\n%s\nexclude:\n%s", p, ours,
+						got[p], top, under, exclude)
 				}
 			}
 		})

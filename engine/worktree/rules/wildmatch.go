@@ -160,7 +160,8 @@ func (m *matcher) class(p string, c byte) (hit bool, n int) {
 func named(name string, in func(lo, hi byte)) (ok bool) {
 	ranges, ok := map[string]string{
 		"alnum": "azAZ09", "alpha": "azAZ", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09",
-		"graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ", "xdigit": "09afAF",
+		"graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ",
+		"xdigit": "09afAF",
 	}[name]
 	for i := 0; i+1 < len(ranges); i += 2 {
 		in(ranges[i], ranges[i+1])

@@ -250,8 +250,8 @@ func (x *Index) Holds(n *Node) bool {
 		field := func(i int) uint32 { return be.Uint32(at[4*i:]) }
 		st := e.Stat
 		if mtime := int64(field(2))*1e9 + int64(field(3)); st.Mtime != mtime || mtime >= x.written ||
-			st.Ctime != int64(field(0))*1e9+int64(field(1)) || uint32(st.Inode) != field(5) || st.GitMode() != field(6) ||
-			uint32(st.Size) != field(9) {
+			st.Ctime != int64(field(0))*1e9+int64(field(1)) || uint32(st.Inode) != field(5) ||
+			st.GitMode() != field(6) || uint32(st.Size) != field(9) {
 			return false
 		}
 	}

@@ -25,8 +25,8 @@ func (m *Mappings) Names(st disk.Stat, path string) bool {
 }
 
 // MmapNotice is the note in a record for file systems that do not report writes through mappings.
-const MmapNotice = "the worktree's file system does not tell of writes through memory mappings: those of a mapping that a " +
-	"step opened and closed may be missing"
+const MmapNotice = "the worktree's file system does not tell of writes through memory mappings: those of a mapping " +
+	"that a step opened and closed may be missing"
 
 // MappingsOf returns what processes map now.
 func MappingsOf(pids []int) *Mappings {

@@ -76,7 +76,8 @@ func TestEnvironment(t *testing.T) {
 			err = collector.Send(t.Context(), []byte("{}"))
 		}
 		switch {
-		case err != nil && (c.err == "" || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "hush")):
+		case err != nil && (c.err == "" || !strings.Contains(err.Error(), c.err) ||
+			strings.Contains(err.Error(), "hush")):
 			t.Errorf("%v: %v", c.env, err)
 		case err == nil && c.err != "":
 			t.Errorf("%v: no error", c.env)
@@ -112,7 +113,8 @@ func TestAnswers(t *testing.T) {
 	defer server.Close()
 	defer close(hold)
 	for how, want := range map[string]string{"partly": "3 spans were rejected: too old", "empty": "", "page": "",
-		"moved": "307 Temporary Redirect", "busy": "503 Service Unavailable", "silent": "no answer in time", "cut": "EOF"} {
+		"moved": "307 Temporary Redirect", "busy": "503 Service Unavailable", "silent": "no answer in time",
+		"cut": "EOF"} {
 		address := strings.Replace(server.URL, "//", "//user:hush@", 1)
 		collector, err := from(all+"TRACES_ENDPOINT="+address+"/?token=hush&how="+how, all+"HEADERS=api-key=hush")
 		if err != nil {

@@ -1,0 +1,151 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+)
+
+// What is kept as the last value of a subject of MARKMILL_STATE.
+
+// set keeps a value; with ttl, for a time.
+func (q *Queue) set(ctx context.Context, subject string, value any, ttl time.Duration) error {
+	body, err := codec.Marshal(value)
+	if err != nil {
+		return err
+	}
+	options := []jetstream.PublishOpt{jetstream.WithRetryAttempts(0)}
+	if ttl > 0 {
+		options = append(options, jetstream.WithMsgTTL(ttl))
+	}
+	return retry(ctx, func() error {
+		_, err := q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: body}, options...)
+		return err
+	})
+}
+
+// get reads a value that was kept. It returns false if there is none.
+func (q *Queue) get(ctx context.Context, subject string, value any) (bool, error) {
+	msg, err := q.state.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		err = codec.Unmarshal(msg.Data, value)
+	}
+	return err == nil, err
+}
+
+// drop removes the values of a subject, which may have wildcards.
+func (q *Queue) drop(ctx context.Context, subject string) error {
+	return retry(ctx, func() error { return q.state.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
+}
+
+// each calls do with every value of a subject with wildcards, in the order in which they were kept.
+func (q *Queue) each(ctx context.Context, subject string, do func(subject string, data []byte) error) error {
+	for from := uint64(1); ; {
+		var msg *jetstream.RawStreamMsg
+		err := retry(ctx, func() (err error) {
+			msg, err = q.state.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
+			return err
+		})
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err == nil {
+			err = do(msg.Subject, msg.Data)
+		}
+		if err != nil {
+			return err
+		}
+		from = msg.Sequence + 1
+	}
+}
+
+// noLabels stands for no labels in a subject. No name begins with it.
+const noLabels = "-"
+
+// labelSet names labels in a subject, and in the name of a consumer. No name has its "+".
+func labelSet(labels []string) string {
+	if len(labels) == 0 {
+		return noLabels
+	}
+	return strings.Join(labels, "+")
+}
+
+// wakeSubject is the subject of the wake-ups of a job, or of all jobs of that kind.
+func wakeSubject(in string, p queue.Priority, set, job string) string {
+	return "mm.q." + in + "." + string(p) + "." + set + "." + job
+}
+
+// seenFor is how long a worker is remembered.
+const seenFor = 24 * time.Hour
+
+// Workers lists the workers that were there in the last day.
+func (q *Queue) Workers(ctx context.Context) (list []queue.Worker, err error) {
+	err = q.each(ctx, "mm.worker.*", func(_ string, data []byte) error {
+		var w queue.Worker
+		err := codec.Unmarshal(data, &w)
+		list = append(list, w)
+		return err
+	})
+	return list, err
+}
+
+// Waits says why no worker takes a job that waits; nothing if one may.
+func (q *Queue) Waits(ctx context.Context, job *queue.Job, now time.Time) ([]string, error) {
+	if job.State != queue.StateEnqueued {
+		return nil, nil
+	}
+	list, err := q.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var last *queue.Worker
+	serves, offered := false, []string{}
+	for i, w := range list {
+		if !slices.Contains(w.Queues, job.Queue) {
+			continue
+		}
+		serves, offered = true, append(offered, w.Labels...)
+		if !queue.Offers(w.Labels, job.Labels) {
+			continue
+		}
+		if !w.Ended && now.Sub(w.Seen) < 3*greeting {
+			return nil, nil
+		}
+		if last == nil || w.Seen.After(last.Seen) {
+			last = &list[i]
+		}
+	}
+	switch {
+	case last != nil:
+		what := "was seen last at "
+		if last.Ended {
+			what = "ended at "
+		}
+		return []string{"no worker is there: the last worker that may take it, " + last.Name + ", " + what +
+			last.Seen.Local().Format(time.DateTime)}, nil
+	case !serves:
+		return []string{"no worker of the queue " + job.Queue + " has been seen in the last day"}, nil
+	}
+	var waits []string
+	for _, label := range job.Labels {
+		if !slices.Contains(offered, label) {
+			waits = append(waits, "no worker with the label "+label+" has been seen in the last day")
+		}
+	}
+	if len(waits) == 0 {
+		waits = append(waits, "no worker with all of the labels "+strings.Join(job.Labels, ", ")+
+			" has been seen in the last day")
+	}
+	return waits, nil
+}

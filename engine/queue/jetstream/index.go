@@ -1,0 +1,181 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+)
+
+// The index has one message for each job: mm.job.STATE.QUEUE.JOB, with the job's state in a header. It follows the
+// entries: whoever is killed in between leaves it behind them until the job's next entry, or, at its end, until its
+// wake-up is removed.
+
+// indexed names the state of a job in the index. The steps of a run do not change it.
+func indexed(s queue.State) string {
+	if s == queue.StateLeased {
+		s = queue.StateRunning
+	}
+	return string(s)
+}
+
+// index writes the state of a job. The first of a job has no earlier one to remove.
+func (q *Queue) index(ctx context.Context, job *queue.Job, first bool) error {
+	state, err := codec.Marshal(job)
+	if err != nil {
+		return err
+	}
+	msg := nats.NewMsg("mm.job." + indexed(job.State) + "." + job.Queue + "." + job.ID)
+	msg.Header.Set(jobHeader, string(state))
+	return retry(ctx, func() error {
+		_, err := q.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+		if err == nil && !first {
+			err = q.state.Purge(ctx, jetstream.WithPurgeSubject("mm.job.*.*."+job.ID), jetstream.WithPurgeKeep(1))
+		}
+		return err
+	})
+}
+
+// MostRead bounds the jobs that a list with the name of a notebook looks through.
+const MostRead = 5000
+
+// List returns the newest jobs of the index that the filter lets through, with their states as the entries have them,
+// and counts those of its states and its queue. It reads as many messages as it returns; with the name of a notebook,
+// which the index has not, the newest MostRead.
+func (q *Queue) List(ctx context.Context, f queue.Filter) (jobs []queue.Job, total int, err error) {
+	states, in, want := map[string]bool{}, "*", f.Limit
+	for _, s := range f.States {
+		states[indexed(s)] = true
+	}
+	if len(f.States) == 0 {
+		states["*"] = true
+	}
+	if f.Queue != "" {
+		in = f.Queue
+	}
+	var subjects []string
+	for s := range states {
+		subjects = append(subjects, "mm.job."+s+"."+in+".*")
+	}
+	if f.Notebook != "" {
+		want = MostRead
+	}
+	msgs, total, err := q.tail(ctx, stateStream, subjects, want)
+	if err != nil {
+		return nil, 0, err
+	}
+	var ids []string
+	for i := len(msgs) - 1; i >= 0 && len(ids) < f.Limit; i-- {
+		job, err := jobIn(msgs[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		if ok, err := path.Match(f.Notebook, job.Notebook); err != nil {
+			return nil, 0, refused("--notebook %s: %s", f.Notebook, err)
+		} else if ok || f.Notebook == "" {
+			ids = append(ids, job.ID)
+		}
+	}
+	now, err := q.states(ctx, ids)
+	for _, id := range ids {
+		if job, ok := now[id]; ok && (states["*"] || states[indexed(job.State)]) {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs, total, err
+}
+
+func jobIn(msg jetstream.Msg) (job queue.Job, err error) {
+	if err = codec.Unmarshal([]byte(msg.Headers().Get(jobHeader)), &job); err != nil {
+		err = fmt.Errorf("%s: %w", msg.Subject(), err)
+	}
+	return job, err
+}
+
+// states returns the states of jobs, as their last entries have them.
+func (q *Queue) states(ctx context.Context, ids []string) (map[string]queue.Job, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
+	for _, id := range ids {
+		cfg.FilterSubjects = append(cfg.FilterSubjects, subject(id))
+	}
+	msgs, _, err := q.browse(ctx, eventsStream, cfg, len(ids))
+	jobs := map[string]queue.Job{}
+	for _, msg := range msgs {
+		job, err := jobIn(msg)
+		if err != nil {
+			return nil, err
+		}
+		jobs[job.ID] = job
+	}
+	return jobs, err
+}
+
+// browse reads up to want messages of a stream, without their bodies, if no more are pending than that; it counts
+// those that are.
+func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.ConsumerConfig, want int) (
+	msgs []jetstream.Msg, pending int, err error) {
+	cfg.AckPolicy, cfg.HeadersOnly, cfg.MemoryStorage = jetstream.AckNonePolicy, true, true
+	cfg.InactiveThreshold = 10 * time.Second // the server removes it then
+	var consumer jetstream.Consumer
+	err = retry(ctx, func() (err error) {
+		consumer, err = q.js.CreateConsumer(ctx, stream, cfg)
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	pending = int(consumer.CachedInfo().NumPending)
+	if pending == 0 || pending > want {
+		return nil, pending, nil
+	}
+	batch, err := consumer.FetchNoWait(pending)
+	if err != nil {
+		return nil, 0, err
+	}
+	for msg := range batch.Messages() {
+		msgs = append(msgs, msg)
+	}
+	return msgs, pending, batch.Error()
+}
+
+// tail returns at least the last messages of a stream with some subjects, oldest first, and counts all of them. It
+// looks at ever longer ends of the stream, of which the server says how many such messages they have.
+func (q *Queue) tail(ctx context.Context, stream string, subjects []string, want int) (
+	msgs []jetstream.Msg, total int, err error) {
+	all := jetstream.ConsumerConfig{FilterSubjects: subjects}
+	if msgs, total, err = q.browse(ctx, stream, all, want); total <= want || err != nil {
+		return msgs, total, err
+	}
+	info, err := q.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, 0, err
+	}
+	// The messages from near on are too few, those from far on too many.
+	near, far, length := info.CachedInfo().State.LastSeq+1, uint64(1), uint64(want)
+	for near > far+1 {
+		at := (near + far) / 2
+		if far == 1 && near > length {
+			at, length = max(at, near-length), 4*length
+		}
+		msgs, n, err := q.browse(ctx, stream, jetstream.ConsumerConfig{FilterSubjects: subjects,
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: at}, 4*want)
+		switch {
+		case err != nil || n >= want && n <= 4*want:
+			return msgs, total, err
+		case n < want:
+			near = at
+		default:
+			far = at
+		}
+	}
+	return nil, total, nil // all were replaced meanwhile
+}
