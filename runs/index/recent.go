@@ -24,13 +24,14 @@ func (x *Index) Recent(most int) (list []Recent, err error) {
 		if err != nil {
 			break
 		}
-		err = exec(x.conn, "SELECT run_id, status, notebook, reason, started_ns, finished_ns, decision, decided_by FROM run "+
-			"WHERE "+of+"=? ORDER BY started_ns DESC, run_id DESC LIMIT ?", []any{list[i].Notebook, most},
+		err = exec(x.conn, "SELECT run_id, status, notebook, reason, started_ns, finished_ns, decision, decided_by "+
+			"FROM run WHERE "+of+"=? ORDER BY started_ns DESC, run_id DESC LIMIT ?", []any{list[i].Notebook, most},
 			func(s *sqlite.Stmt) error {
 				id := runs.RunID(s.ColumnText(0))
 				list[i].Runs = append(list[i].Runs, runs.Entry{ID: id, Dir: x.store.Path(id),
 					Status: runs.Status(s.ColumnText(1)), Notebook: s.ColumnText(2), Reason: s.ColumnText(3),
-					StartedAt: timeOf(s, 4), FinishedAt: timeOf(s, 5), Decision: s.ColumnText(6), DecidedBy: s.ColumnText(7)})
+					StartedAt: timeOf(s, 4), FinishedAt: timeOf(s, 5), Decision: s.ColumnText(6),
+					DecidedBy: s.ColumnText(7)})
 				return nil
 			})
 	}

@@ -13,8 +13,8 @@ import (
 // maxCompared bounds the runs of one comparison.
 const maxCompared = 100
 
-// compare answers with the page of a comparison: of two runs as markmill diff shows them, or with how=table, and of more
-// runs, as markmill runs compare does.
+// compare answers with the page of a comparison: of two runs as markmill diff shows them, and with how=table, or of
+// more runs, as markmill runs compare does.
 func (s *server) compare(w http.ResponseWriter, r *http.Request) {
 	ids := r.URL.Query()["run"]
 	if len(ids) < 2 || len(ids) > maxCompared {

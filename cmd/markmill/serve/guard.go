@@ -94,8 +94,8 @@ func (g *guard) invite(r role) string {
 func (g *guard) all(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "+
-			"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
+			"img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "same-origin")
@@ -127,25 +127,27 @@ func (g *guard) let(needs role, next http.HandlerFunc) http.Handler {
 		s := g.session(r)
 		switch {
 		case s == nil:
-			refuse(w, http.StatusUnauthorized, "Sign in", "Open the address that markmill serve printed. An address works once; "+
-				"when it is used, the next one is printed.")
+			refuse(w, http.StatusUnauthorized, "Sign in", "Open the address that markmill serve printed. An address "+
+				"works once; when it is used, the next one is printed.")
 			return
 		case s.role < needs:
-			refuse(w, http.StatusForbidden, "Not allowed", fmt.Sprintf("This needs the role %s, and this browser has the role %s.",
-				needs, s.role))
+			refuse(w, http.StatusForbidden, "Not allowed",
+				fmt.Sprintf("This needs the role %s, and this browser has the role %s.", needs, s.role))
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			token := r.Header.Get("X-Markmill-Token")
 			if token == "" {
 				if err := r.ParseForm(); err != nil {
-					refuse(w, http.StatusRequestEntityTooLarge, "Too large", fmt.Sprintf("A form has at most %d bytes.", maxBody))
+					refuse(w, http.StatusRequestEntityTooLarge, "Too large",
+						fmt.Sprintf("A form has at most %d bytes.", maxBody))
 					return
 				}
 				token = r.PostForm.Get("token")
 			}
 			if subtle.ConstantTimeCompare([]byte(token), []byte(s.form)) != 1 {
-				refuse(w, http.StatusForbidden, "Not from this page", "The form has no token of this session. Load the page again.")
+				refuse(w, http.StatusForbidden, "Not from this page",
+					"The form has no token of this session. Load the page again.")
 				return
 			}
 		}
@@ -195,14 +197,16 @@ func (g *guard) signIn(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			return
 		}
-		refuse(w, http.StatusUnauthorized, "Used already", "An address signs one browser in, once. The terminal in which "+
-			"markmill serve runs has the next one.")
+		refuse(w, http.StatusUnauthorized, "Used already", "An address signs one browser in, once. The terminal in "+
+			"which markmill serve runs has the next one.")
 		return
 	}
 	g.offer()
-	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: s.id, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: s.id, Path: "/", HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
 	w.Header().Set("Refresh", "0; url=/")
-	show(w, http.StatusOK, "notice", &frame{Title: "Signed in", Body: notice{Words: "You are signed in.", Link: "/", Label: "Continue"}})
+	show(w, http.StatusOK, "notice", &frame{Title: "Signed in",
+		Body: notice{Words: "You are signed in.", Link: "/", Label: "Continue"}})
 }
 
 // drop forgets the session that was used the longest ago.
@@ -220,6 +224,7 @@ func (g *guard) signOut(w http.ResponseWriter, r *http.Request) {
 	g.mutex.Lock()
 	delete(g.sessions, of(r).id)
 	g.mutex.Unlock()
-	http.SetCookie(w, &http.Cookie{Name: g.cookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: g.cookie, Path: "/", MaxAge: -1, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
 	refuse(w, http.StatusOK, "Signed out", "This browser is signed out.")
 }

@@ -163,7 +163,8 @@ func (s *server) inspect(ctx context.Context, b *formBody) error {
 
 // launch begins the run that the form asks for. Its arguments are the fields param.NAME that are not empty.
 func (s *server) launch(w http.ResponseWriter, r *http.Request) {
-	b := &formBody{Notebook: r.PostForm.Get("notebook"), Output: strings.TrimSpace(r.PostForm.Get("output")), Values: map[string]string{}}
+	b := &formBody{Notebook: r.PostForm.Get("notebook"), Output: strings.TrimSpace(r.PostForm.Get("output")),
+		Values: map[string]string{}}
 	for field, values := range r.PostForm {
 		if name, found := strings.CutPrefix(field, "param."); found && values[0] != "" {
 			b.Values[name] = values[0]

@@ -17,7 +17,8 @@ import (
 const listLength = 100
 
 // statuses are the words of the filter.
-var statuses = []runs.Status{runs.Pass, runs.Fail, runs.Blocked, runs.Partial, runs.Interrupted, runs.Running, runs.Damaged}
+var statuses = []runs.Status{runs.Pass, runs.Fail, runs.Blocked, runs.Partial, runs.Interrupted, runs.Running,
+	runs.Damaged}
 
 // listBody is the data of the list of runs.
 type listBody struct {

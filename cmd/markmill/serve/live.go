@@ -18,8 +18,8 @@ import (
 // gauge counts what is open.
 type gauge struct{ atomic.Int64 }
 
-// maxWatching bounds the streams; liveEvery is how often one looks, and maxChunk how many bytes of output it sends then.
-// A run that prints more is shown by the end of it: 128 kB a second are more than anybody reads.
+// maxWatching bounds the streams; liveEvery is how often one looks, and maxChunk how many bytes of output it sends
+// then. A run that prints more is shown by the end of it: 128 kB a second are more than anybody reads.
 const (
 	maxWatching = 512
 	liveEvery   = 250 * time.Millisecond
@@ -177,7 +177,8 @@ func (v *viewer) state(alive bool) liveState {
 	if v.folded.Completed == nil && !alive {
 		status = runs.Interrupted
 	}
-	s := liveState{Status: string(status), Class: classOf(string(status)), Words: statusWords(status), Steps: []liveStep{}, Files: []string{}}
+	s := liveState{Status: string(status), Class: classOf(string(status)), Words: statusWords(status),
+		Steps: []liveStep{}, Files: []string{}}
 	if !v.folded.StartedAt.IsZero() {
 		s.Seconds = time.Since(v.folded.StartedAt).Seconds()
 	}
@@ -249,7 +250,8 @@ func (v *viewer) send(kind string, data any) error {
 }
 
 func (v *viewer) write(kind string, data []byte) error {
-	return v.raw(fmt.Sprintf("id: %d.%d.%d.%d\nevent: %s\ndata: %s\n\n", v.journal.Offset(), v.step, v.offsets[0], v.offsets[1], kind, data))
+	return v.raw(fmt.Sprintf("id: %d.%d.%d.%d\nevent: %s\ndata: %s\n\n", v.journal.Offset(), v.step, v.offsets[0],
+		v.offsets[1], kind, data))
 }
 
 // raw writes to the browser. One that takes nothing for a minute is given up; nobody else waits for it.

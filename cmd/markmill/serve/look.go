@@ -39,16 +39,15 @@ func (s *server) query(r *http.Request, sql string) (rows [][]codec.Raw, err err
 
 // approvals lists the runs that wait for an approval: of a notebook with the same inputs, the newest.
 func (s *server) approvals(w http.ResponseWriter, r *http.Request) {
-	rows, err := s.query(r, "SELECT run_id, coalesce(source_path, notebook), max(started_at), risk, reason FROM runs "+
-		"WHERE approval='requested' AND status='blocked' GROUP BY inputs ORDER BY started_at DESC LIMIT 100")
+	rows, err := s.query(r, `SELECT run_id, coalesce(source_path, notebook), max(started_at), risk, reason FROM runs
+		WHERE approval='requested' AND status='blocked' GROUP BY inputs ORDER BY started_at DESC LIMIT 100`)
 	if err != nil {
 		s.failed(w, r, http.StatusInternalServerError, err)
 		return
 	}
 	var list []asked
 	for _, row := range rows {
-		list = append(list, asked{ID: runs.RunID(text(row[0])), Notebook: text(row[1]), Started: text(row[2]), Risk: text(row[3]),
-			Reason: text(row[4])})
+		list = append(list, asked{runs.RunID(text(row[0])), text(row[1]), text(row[2]), text(row[3]), text(row[4])})
 	}
 	s.page(w, r, "approvals", "Approvals", list)
 }
@@ -76,9 +75,10 @@ func (c checked) Class() string {
 
 // checks lists the checks of all notebooks, the worst first, with the changes of the last 30 days.
 func (s *server) checks(w http.ResponseWriter, r *http.Request) {
-	rows, err := s.query(r, "SELECT run_id, notebook, name, state, value, unit, message, since, max(started_at) FROM checks "+
-		"GROUP BY notebook, name ORDER BY CASE state WHEN 'critical' THEN 0 WHEN 'error' THEN 1 WHEN 'warn' THEN 2 ELSE 3 END, "+
-		"notebook, name LIMIT 1000")
+	rows, err := s.query(r, `SELECT run_id, notebook, name, state, value, unit, message, since, max(started_at)
+		FROM checks GROUP BY notebook, name
+		ORDER BY CASE state WHEN 'critical' THEN 0 WHEN 'error' THEN 1 WHEN 'warn' THEN 2 ELSE 3 END, notebook, name
+		LIMIT 1000`)
 	if err != nil {
 		s.failed(w, r, http.StatusInternalServerError, err)
 		return
@@ -88,18 +88,19 @@ func (s *server) checks(w http.ResponseWriter, r *http.Request) {
 		Changes []change
 	}
 	for _, row := range rows {
-		body.Checks = append(body.Checks, checked{runs.RunID(text(row[0])), text(row[1]), text(row[2]), text(row[3]), text(row[4]),
-			text(row[5]), text(row[6]), text(row[7]), text(row[8])})
+		body.Checks = append(body.Checks, checked{runs.RunID(text(row[0])), text(row[1]), text(row[2]), text(row[3]),
+			text(row[4]), text(row[5]), text(row[6]), text(row[7]), text(row[8])})
 	}
-	rows, err = s.query(r, "SELECT run_id, notebook, name, before, state, started_at, message FROM checks WHERE before<>state "+
-		"AND started_at > strftime('%Y-%m-%dT%H:%M:%fZ','now','-30 days') ORDER BY started_at DESC LIMIT 200")
+	rows, err = s.query(r, `SELECT run_id, notebook, name, before, state, started_at, message FROM checks
+		WHERE before<>state AND started_at > strftime('%Y-%m-%dT%H:%M:%fZ','now','-30 days')
+		ORDER BY started_at DESC LIMIT 200`)
 	if err != nil {
 		s.failed(w, r, http.StatusInternalServerError, err)
 		return
 	}
 	for _, row := range rows {
-		body.Changes = append(body.Changes, change{runs.RunID(text(row[0])), text(row[1]), text(row[2]), text(row[3]), text(row[4]),
-			text(row[5]), text(row[6])})
+		body.Changes = append(body.Changes, change{runs.RunID(text(row[0])), text(row[1]), text(row[2]), text(row[3]),
+			text(row[4]), text(row[5]), text(row[6])})
 	}
 	s.page(w, r, "checks", "Checks", body)
 }

@@ -26,8 +26,7 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "markmill-serve: markmill serve starts this program; run that")
 		return 2
 	}
-	var err error
-	if o.Role, err = parseRole(*role); err != nil {
+	if err := o.SetRole(*role); err != nil {
 		fmt.Fprintln(os.Stderr, "markmill serve: --role:", err)
 		return 2
 	}
@@ -42,4 +41,10 @@ func Main(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// SetRole sets the role by its name.
+func (o *Options) SetRole(name string) (err error) {
+	o.Role, err = parseRole(name)
+	return err
 }

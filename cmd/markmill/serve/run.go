@@ -201,8 +201,10 @@ func stepState(step runs.StepRecord, alive bool) (class, mark, words string) {
 		return "skip", "·", "not reached"
 	}
 	mark, words = result.Verdict(step)
-	return classOf(map[runs.StepStatus]string{runs.StepPassed: "pass", runs.StepAllowed: "pass", runs.StepFailed: "fail",
-		runs.StepTimeout: "timeout"}[step.Status()]), mark, words
+	if class = string(step.Status()); class == string(runs.StepAllowed) {
+		class = "pass"
+	}
+	return classOf(class), mark, words
 }
 
 // read reads the end of a stream; what is not there is empty.
@@ -279,7 +281,8 @@ func bars(record *runs.Record) (list []bar) {
 		depth[i] = depth[span.Parent] + 1
 		from := int(1000 * span.Begin.Sub(trace.Spans[0].Begin) / whole)
 		list = append(list, bar{Name: span.Name, Depth: depth[i], From: min(max(from, 0), 999),
-			Width: max(1, min(1000-from, int(1000*span.Took()/whole))), Words: took(span.Took()), Failed: span.Failed != ""})
+			Width: max(1, min(1000-from, int(1000*span.Took()/whole))), Words: took(span.Took()),
+			Failed: span.Failed != ""})
 	}
 	return list
 }
@@ -291,7 +294,8 @@ func (s *server) left(r *http.Request, folded *runs.Run) (left time.Duration) {
 		name = folded.Started.Notebook
 	}
 	_ = s.ask(r.Context(), func(x *index.Index) error {
-		stats, err := x.Stats(index.Filter{Notebook: name, Statuses: []runs.Status{runs.Pass}, Since: time.Now().AddDate(0, 0, -30)})
+		stats, err := x.Stats(index.Filter{Notebook: name, Statuses: []runs.Status{runs.Pass},
+			Since: time.Now().AddDate(0, 0, -30)})
 		if err != nil || len(stats) == 0 {
 			return err
 		}

@@ -90,8 +90,8 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 	}
 	s.closing = ctx.Done()
 	s.guard.offer()
-	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
+	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(netutil.LimitListener(listener, maxConnections)) }()
 	select {
@@ -119,8 +119,8 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	}
 	for _, ip := range ips {
 		if !ip.IP.IsLoopback() {
-			return nil, fmt.Errorf("--listen %s: the workbench listens on the loopback interface only; to reach it from another "+
-				"machine, forward the port with ssh -L", address)
+			return nil, fmt.Errorf("--listen %s: the workbench listens on the loopback interface only; to reach it "+
+				"from another machine, forward the port with ssh -L", address)
 		}
 	}
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
@@ -139,12 +139,25 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	style := append(html.Style(), asset("serve.css")...)
-	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, _ *http.Request) { give(w, "text/css; charset=utf-8", style) })
+	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, _ *http.Request) {
+		give(w, "text/css; charset=utf-8", style)
+	})
 	mux.HandleFunc("GET /assets/script.js", func(w http.ResponseWriter, _ *http.Request) {
 		give(w, "text/javascript; charset=utf-8", asset("serve.js"))
 	})
 	return s.guard.all(mux)
 }
+
+// Patterns are the addresses that need a session, with their methods, as net/http.ServeMux has them.
+func Patterns() (list []string) {
+	for _, r := range (&server{guard: &guard{}}).pages() {
+		list = append(list, r.pattern)
+	}
+	return list
+}
+
+// OpenAPI is the description of the addresses for programs.
+func OpenAPI() []byte { return asset("openapi.json") }
 
 // route is an address that needs a session.
 type route struct {

@@ -109,7 +109,8 @@ func (s *server) frame(r *http.Request, title string, body any) *frame {
 
 // failed answers with an error of the reader's, or of the records.
 func (s *server) failed(w http.ResponseWriter, r *http.Request, status int, err error) {
-	show(w, status, "notice", s.frame(r, http.StatusText(status), notice{Words: plain.Cut(plain.OneLine(err.Error()), 2000)}))
+	show(w, status, "notice",
+		s.frame(r, http.StatusText(status), notice{Words: plain.Cut(plain.OneLine(err.Error()), 2000)}))
 }
 
 // ask asks the index of the runs.
