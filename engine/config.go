@@ -32,6 +32,7 @@ type Config struct {
 	Reads     string                  `yaml:"reads"` // on, off; "" is on: what steps read is watched
 	Gate      GateConfig              `yaml:"gate"`
 	Agents    map[string]AgentConfig  `yaml:"agents"` // the admitted coding agents, by backend
+	Alerts    map[string]AlertTarget  `yaml:"alerts"` // who can be told, by the names that notebooks use
 	Policy    *Policy                 `yaml:"-"`      // nil without one; read by readPolicy
 	Normalize []notebooks.Normalize   `yaml:"-"`      // rules for comparing outputs, as the front matter has them
 
@@ -135,7 +136,7 @@ func ParseConfig(file string, data []byte) (Config, error) {
 		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: err.Error(), Err: err}
 	}
 	if err := errors.Join(cfg.Sandbox.check(file), cfg.Gate.check(file),
-		checkAgents(file, cfg.Agents)); err != nil {
+		checkAgents(file, cfg.Agents), checkTargets(file, cfg.Alerts)); err != nil {
 		return cfg, err
 	}
 	for _, key := range [][2]string{{"pool", cfg.Pool}, {"reads", cfg.Reads}} {
@@ -182,9 +183,10 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
 	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
-		"normalize"},
+		"normalize", "alerts"},
 	"agents.*": {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "network",
 		"start", "idle"},
+	"alerts.*":  {"webhook", "slack", "mail", "from", "server", "exec"},
 	"kernels.*": {"program", "command", "languages", "server", "kernel", "token"},
 	"retention": {"runs", "days"},
 	"gate":      {"require", "paths", "ignore", "removed"},

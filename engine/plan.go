@@ -13,6 +13,7 @@ import (
 
 	"markmill/engine/kernel"
 	"markmill/engine/mask"
+	"markmill/engine/schedule"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
@@ -217,10 +218,6 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	if err != nil {
 		return nb, e.withKernels(req, nb, err)
 	}
-	if f := nb.Front; f.Schedule != "" || len(f.Alerts) > 0 {
-		nb.Warnings = append(nb.Warnings, &notebooks.Error{Kind: notebooks.KindOption, File: req.Path, Line: 1,
-			Msg: "schedule: and alerts: are for a scheduler to read", Hint: "markmill run does not act on them"})
-	}
 	p := &Plan{request: req, notebook: nb}
 	if err := p.useHeadPolicies(e); err != nil {
 		return nb, err
@@ -228,6 +225,7 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	nb.Warnings = append(nb.Warnings, p.missingSecrets(e.Getenv, nb.Params)...)
 	var errs errorList
 	errs.add(noSteps(nb))
+	errs.add(schedule.Check(nb, e.Getenv))
 	errs.add(e.checkAll(p))
 	return nb, errs.err()
 }
@@ -305,6 +303,7 @@ func (e *Engine) checkAll(p *Plan) error {
 	var errs errorList
 	errs.add(p.checkFront())
 	errs.add(p.chooseKernels(e))
+	p.notebook.Warnings = append(p.notebook.Warnings, p.unknownTargets(e)...)
 	for _, u := range p.unset() {
 		p.notebook.Warnings = append(p.notebook.Warnings, u.Warning(p.request.Path))
 	}

@@ -70,6 +70,9 @@ type Request struct {
 	KeepGoing bool       `json:"keep_going,omitzero"` // run the steps after a failed one too, while its interpreter lives
 	Resume    runs.RunID `json:"resume,omitzero"`     // the interrupted run to resume; "" begins anew
 
+	// Observed says that the run is an observation: whom the notebook's alerts: names is told of what it finds.
+	Observed bool `json:"observed,omitzero"`
+
 	Rerun *runs.RerunData `json:"rerun,omitempty"` // the run that this one repeats, in a worktree in any case
 	Sweep *runs.SweepData `json:"sweep,omitempty"` // the row of the sweep that the run is made for; nil without one
 	// Fork makes the run a fork of Resume, which may have come to any end: notebook and parameters may differ. At is

@@ -118,6 +118,11 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 		return nil, err
 	}
 	defer release()
+	if r.plan.alerts() {
+		if err := e.Store(p.root()).AwaitAlerts(r.id); err != nil {
+			return nil, artifact(err)
+		}
+	}
 	ctx, stop := abortable(ctx, r.rec.record)
 	defer stop()
 	err = r.begin()

@@ -224,8 +224,8 @@ func TestMistakes(t *testing.T) {
 	if entries, _ := os.ReadDir(filepath.Join(l.dir, "store")); len(entries) > 0 {
 		t.Errorf("planning wrote %v", entries)
 	}
-	nb, err := l.Check(l.request("---\nschedule: daily\nsecrets: [NONE]\n---\n" + step("#a", "print x")))
-	if err != nil || len(nb.Warnings) != 2 {
+	nb, err := l.Check(l.request("---\nsecrets: [NONE]\n---\n" + step("#a", "print x")))
+	if err != nil || len(nb.Warnings) != 1 {
 		t.Errorf("%v %v", nb.Warnings, err)
 	}
 }

@@ -162,6 +162,7 @@ func (r *run) cutShort(s *PlannedStep, done runs.StepFinishedData, cause error) 
 	r.verdict.failed = s.ID
 	r.rec.loose = append(r.rec.loose, stepDir(s))
 	done.Index, done.Status, done.Reason = s.Index, runs.StepFailed, "Markmill failed: "+cause.Error()
+	done.Commit, done.Tree = "", "" // of a step that has finished: a resumed run would carry this one
 	r.results[s.ID] = done
 	if err := r.rec.emit(runs.StepFinished, s.ID, done); err != nil {
 		return errors.Join(cause, err)

@@ -175,9 +175,10 @@ type Front struct {
 	Risk             string
 	Approval         string
 	Normalize        []Normalize
-	Schedule         string
-	Alerts           []string
-	MaxOutput        int64 // bytes of a step's output kept in the output notebook; 0 is the default
+	Schedule         *Schedule   // nil without one
+	Alerts           *Alerts     // nil: nobody is told
+	Objectives       *Objectives // nil: none
+	MaxOutput        int64       // bytes of a step's output kept in the output notebook; 0 is the default
 	Durability       string
 	Reads            string // "", "on", "off": whether what steps read is watched
 	Inputs           []DeclaredInput
@@ -185,8 +186,50 @@ type Front struct {
 	Pick             string   // "" or one of Picks: which of several attempts is taken
 	Output           string   // of each step, unless it says otherwise
 	Headline         []string // scraps that the verdict shows, in this order; nil: the first scalars
-	Proof            string   // "", or one of ProofStages: what of a coding agent the notebook proves
+	Singleton        Singleton
+	Proof            string // "", or one of ProofStages: what of a coding agent the notebook proves
 }
+
+// Singleton says what becomes of a job while another one of the same key has not ended.
+type Singleton struct {
+	Key     string // with parameters in braces, as in OUTPUT; "": jobs of the notebook have nothing to do with each other
+	Overlap string // one of Overlaps
+}
+
+// OverlapAllow lets jobs of the same key run at the same time.
+const OverlapAllow = "allow"
+
+// Overlaps lists what may become of a job of a Singleton, the default first: it waits, is left out, takes the place of
+// the other one, goes on beside it, or its parameters are said to the agent that works on the other one.
+var Overlaps = []string{"queue", "skip", "cancel", OverlapAllow, "steer"}
+
+// Alerts say who is told of what a run finds.
+type Alerts struct {
+	On []string // words of AlertWords, and expressions
+	To []string // names of targets of markmill.yaml
+	By []string // parameters whose values tell the states apart
+}
+
+// AlertWords are what alerts: on: has besides expressions.
+var AlertWords = []string{AlertFail, AlertWarn, AlertCritical, AlertRecover}
+
+// What an alert is for.
+const (
+	AlertFail     = "fail"     // a run does not pass
+	AlertWarn     = "warn"     // a check is warn
+	AlertCritical = "critical" // a check is critical, or does not work
+	AlertRecover  = "recover"  // what was bad is good again
+)
+
+// Objectives are what the runs of a notebook, and its checks, are to reach within a window that ends now.
+type Objectives struct {
+	Uptime float64       // percent of the known time in which the state is good; 0 is none
+	P95    time.Duration // that 95 % of the runs do not exceed; 0 is none
+	Window time.Duration
+}
+
+// DefaultWindow is that of objectives which name none.
+const DefaultWindow = 30 * 24 * time.Hour
 
 // ProofStages are the stages in which a coding agent is proven, in their order.
 var ProofStages = []string{"fixture", "sandbox-repository", "negative-cases", "repeat", "clean-clone", "candidate"}

@@ -81,7 +81,7 @@ func (s Store) Admit(id RunID, fill func(to string) error) error {
 // Remove removes a run that has ended. A run that is alive or is not there stays as it is.
 func (s Store) Remove(id RunID) error {
 	_, err := s.remove(id, nil)
-	return err
+	return errors.Join(err, s.AlertsKept(id))
 }
 
 // Scratch makes an empty folder in the store, which is on the same disk as the runs. What a crash leaves of it is

@@ -112,7 +112,7 @@ func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 			}
 			counted++
 			switch {
-			case counted <= keep || entry.Status == Running || entry.StartedAt.IsZero():
+			case counted <= keep || entry.Status == Running || entry.StartedAt.IsZero() || p.store.awaits(entry.ID):
 			case !old(entry.StartedAt):
 				p.next = entry.StartedAt.Add(age) // the newest come first
 			default:

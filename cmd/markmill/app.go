@@ -217,7 +217,9 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsCommand,
 		"bisect": a.bisectCommand, "status": a.statusCommand, "gate": a.gateCommand, "watch": a.watchCommand,
 		"mcp": a.mcpCommand, "serve": a.serveCommand, "summary": a.summaryCommand, "lanes": a.lanesCommand,
-		"submit": a.submitCommand, "worker": a.workerCommand, "jobs": a.jobsCommand,
+		"schedule": a.scheduleCommand,
+		"submit":   a.submitCommand, "worker": a.workerCommand, "jobs": a.jobsCommand,
+		"alerts": a.alertsCommand,
 	}
 	if add := all[only]; add != nil && only != "man" {
 		cmd.AddCommand(add())

@@ -176,6 +176,7 @@ func (a *app) goOnFrom(ctx context.Context, was *before, output string, o *runOp
 	if err := o.setOutput(output); err != nil {
 		return a.outputHint(err, output)
 	}
+	o.req.Observed = true
 	plan, err := was.eng.Plan(ctx, o.req)
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func TestNotSeenByCaches(t *testing.T) {
 // scraps and outputs as one that does not.
 func TestReuseIsTheSame(t *testing.T) {
 	t.Parallel()
-	rounds := 4
+	rounds := 3
 	if os.Getenv("MARKMILL_ALL") != "" {
 		rounds = 60
 	}
@@ -248,7 +248,10 @@ func TestReuseOfWhatIsSeenOtherwise(t *testing.T) {
 func TestReuseMakesNoChain(t *testing.T) {
 	t.Parallel()
 	p := newProofs(t, map[string]string{"a": "1\n"})
-	const forks = 22 // the last twenty runs are looked at
+	forks := 3
+	if everything() {
+		forks = 22 // the last twenty runs are looked at
+	}
 	for i := range 1 + forks {
 		p.write("n.md", fmt.Sprintf("```bash {#one}\ncat a\n```\n\n```bash {#two kernel=other}\necho %d\n```\n", i))
 		p.run("run", "n.md", "--reuse", "--no-progress-bar")

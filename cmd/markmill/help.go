@@ -21,7 +21,8 @@ type group struct {
 var commandGroups = []group{
 	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test", "watch"}},
 	{"Coding agents", []string{"agents", "lanes", "summary", "mcp"}},
-	{"The queue", []string{"submit", "worker", "jobs"}},
+	{"The queue and schedules", []string{"submit", "worker", "jobs", "schedule", "scheduler"}},
+	{"Health", []string{"alerts"}},
 	{"Look at what ran", []string{"show", "runs", "scraps", "serve"}},
 	{"Review and compare", []string{"status", "gate", "review", "diff", "bisect", "merge"}},
 	{"Approvals", []string{"approve", "deny"}},
@@ -38,7 +39,7 @@ var runGroups = []group{
 		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
 		"continue", "at", "reuse", "outdated", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
 	{"Attempts", []string{"backends", "attempts", "pick", "judge-once", "html", "format"}},
-	{"The job", []string{"key", "queue", "priority", "retries", "wait", "follow"}},
+	{"The job", []string{"key", "queue", "label", "after", "priority", "retries", "wait", "follow"}},
 	{"A NATS server", []string{"nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},

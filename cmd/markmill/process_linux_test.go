@@ -486,9 +486,8 @@ func peakMemory(pid int) (bytes int64) {
 // A step that prints without end is ended at its limit, and what it prints is not kept in memory.
 func TestOutputWithoutEnd(t *testing.T) {
 	t.Parallel()
-	u := begin(t, "```bash {#a}\nhead -c 300000000 /dev/zero\nwhile :; do echo more; done\n```\n",
-		"--execution-timeout",
-		"1")
+	u := begin(t, "```bash {#a}\nhead -c 200000000 /dev/zero\nwhile :; do echo more; done\n```\n",
+		"--execution-timeout", "1")
 	u.Args = slices.DeleteFunc(u.Args, func(a string) bool { return a == "--stdout-file" || a == u.stdout })
 	u.start()
 	peak := make(chan int64)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
@@ -80,6 +82,7 @@ type submitOptions struct {
 	key          string
 	priority     string
 	labels       []string
+	after        []string
 	retries      int
 	wait, follow bool
 	json         bool
@@ -124,6 +127,8 @@ cannot be reached.`,
 	f.StringVar(&o.queue, "queue", queue.DefaultQueue, "`NAME` of the queue")
 	f.StringVar(&o.key, "key", "", "`ID` of the job: it is submitted only if there is none of that id")
 	f.StringSliceVar(&o.labels, "label", nil, "`LABEL,…` that a worker must offer to take the job; repeatable")
+	f.StringSliceVar(&o.after, "after", nil,
+		"take the job only when the jobs `ID,…` have completed, and cancel it when one of them fails; repeatable")
 	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
 	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
 	f.BoolVar(&o.wait, "wait", false, "wait for the end, and fetch the record")
@@ -148,6 +153,12 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 			return err
 		}
 	}
+	for _, id := range o.after {
+		if err := queue.CheckName("--after", id); err != nil {
+			return err
+		}
+	}
+	o.after = slices.Compact(slices.Sorted(slices.Values(o.after)))
 	labels, err := queue.CheckLabels(o.labels)
 	if err != nil {
 		return err
@@ -223,12 +234,37 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		return nil, err
 	}
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
+	single, err := a.singleton(plan, eng)
+	if err != nil {
+		return nil, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, Request: req, Base: string(base),
-		Retries: o.retries, By: userName(), Host: host}, nil
+	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after,
+		Singleton: single, Request: req, Base: string(base), Retries: o.retries, Project: filepath.Base(repo.Root()),
+		By: userName(), Host: host}, nil
+}
+
+// singleton is what the front matter says of other jobs of the same key; nil where they do not matter.
+func (a *app) singleton(plan *engine.Plan, eng *engine.Engine) (*queue.Singleton, error) {
+	front := plan.Notebook().Front.Singleton
+	if front.Key == "" || front.Overlap == notebooks.OverlapAllow {
+		return nil, nil
+	}
+	key, err := api.OutputPath(front.Key, eng, plan.Request())
+	if err != nil {
+		return nil, err
+	}
+	s := &queue.Singleton{Key: key, Overlap: front.Overlap}
+	if s.Overlap == queue.OverlapSteer {
+		s.Say = "This run was started again, and is not. Go on with these parameters:\n"
+		for _, b := range plan.Given() {
+			s.Say += b.Param.Name + " = " + b.Value.String() + "\n"
+		}
+	}
+	return s, nil
 }
 
 // runQueue runs the queue's program, which gets the call on its standard input: a notebook may be too long for an
@@ -258,10 +294,11 @@ func (a *app) runQueue(ctx context.Context, call *queue.Call) error {
 
 func (a *app) workerCommand() *cobra.Command {
 	var o queueOptions
+	var launched launchOptions
 	call := &queue.Call{}
 	lease := ""
 	c := &cobra.Command{
-		Use: "worker", Short: "Run the jobs of queues, on this machine", Args: args(0, 0),
+		Use: "worker [-- ARG...]", Short: "Run the jobs of queues, on this machine", Args: args(0, -1),
 		Long: `Takes jobs from queues and runs each as run does, with the same worktree, sandbox, gates and record. It
 runs them in the repository around the working directory if that has the job's base commit, and else in a copy of the commit that
 came with the job. While a run goes on, its events and files are published; the worker keeps nothing.
@@ -270,12 +307,22 @@ A worker that is killed, or silent for the time of its lease, loses its jobs: an
 had not finished. A worker that comes back is refused. With the first Ctrl-C it gives its jobs back, with the second it
 ends at once.
 
+With --launch slurm or kubernetes it submits workers, which drain the queues and end: an array of sbatch, or a Job of
+kubectl. What follows -- is for sbatch or kubectl create.
+
 Exit codes: 0 no job is left (--drain), or it was stopped, 1 the queue is gone, 2 usage, 3 the queue cannot be
 reached.`,
 		Example: `  markmill worker
   markmill worker -j 4 --drain
-  markmill worker --queue gpu,default --nats tls://queue.example:4222 --nats-creds worker.creds`,
-		RunE: func(*cobra.Command, []string) error {
+  markmill worker --queue gpu,default --nats tls://queue.example:4222 --nats-creds worker.creds
+  markmill worker --launch slurm --launch-count 20 -j 4 -- --partition=gpu --time=8:00:00`,
+		RunE: func(c *cobra.Command, words []string) error {
+			if len(words) > 0 && (launched.where == "" || c.ArgsLenAtDash() != 0) {
+				return usagef("worker takes no arguments: %s; options of sbatch or kubectl follow -- with --launch", words[0])
+			}
+			if err := launched.idle(c.Flags()); err != nil {
+				return err
+			}
 			for _, name := range call.Queues {
 				if err := queue.CheckName("--queue", name); err != nil {
 					return err
@@ -295,6 +342,14 @@ reached.`,
 			if d < time.Second {
 				return usagef("--lease %s is too short; give at least one second", lease)
 			}
+			if launched.where != "" {
+				launched.rest = words
+				args, err := workerArgs(c.Flags(), launched.where == "slurm")
+				if err != nil {
+					return err
+				}
+				return a.launch(c.Context(), &launched, o.Server, args)
+			}
 			made, err := a.call("worker", &o)
 			if err != nil {
 				return err
@@ -313,6 +368,7 @@ reached.`,
 		"`TIME` that a worker may be silent before another takes its jobs, the same for all workers of a queue")
 	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
 	o.flags(f)
+	launched.flags(f)
 	return c
 }
 
@@ -347,14 +403,31 @@ Exit codes: as of its commands.`,
 			"canceled it and why.",
 			"0 it is canceled, or its worker has been asked, 2 there is no such job, 3 the queue cannot be reached.",
 			true, false},
+		{"steer", "Tell the agent that works on a job something", "Hands TEXT to the agent that works on a step of a job, as " +
+			"markmill runs steer does for a run. The record says who\nsaid it.",
+			"0 it was left for the agent, 2 no worker has the job, or no agent is at work, 3 the queue cannot be reached.",
+			false, false},
+		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Those that run go on. markmill jobs shows who " +
+			"paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
+		{"resume", "Resume a queue that is paused", "Lets workers take jobs of a queue again.",
+			"0 it is resumed, 2 it is not paused, 3 the queue cannot be reached.", true, false},
 		{"retry", "Put a job back into its queue", "Puts a job that failed, was canceled or was given up back into its " +
 			"queue. It goes on from its run if that was\ncut, and begins a new one else.",
 			"0 it waits again, 2 there is no such job, or it passed or runs, 3 the queue cannot be reached.", true, false},
 	} {
 		call := &queue.Call{}
+		what, like := "JOB", "train-2026-11"
+		if d.do == "pause" || d.do == "resume" {
+			what, like = "QUEUE", "gpu"
+		}
+		count := 1
+		use := d.do + " " + what
+		if d.do == "steer" {
+			count, use, like = 2, use+" TEXT", like+" 'leave the tests alone'"
+		}
 		sub := &cobra.Command{
-			Use: d.do + " JOB", Short: d.short, Args: args(1, 1),
-			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill jobs " + d.do + " train-2026-11",
+			Use: use, Short: d.short, Args: args(count, count),
+			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill jobs " + d.do + " " + like,
 			RunE: func(_ *cobra.Command, words []string) error {
 				if d.reason && strings.TrimSpace(call.Reason) == "" {
 					return usagef("--reason says why, in words that others read; give it")
@@ -363,8 +436,11 @@ Exit codes: as of its commands.`,
 				if err != nil {
 					return err
 				}
-				if err := queue.CheckName("JOB", words[0]); err != nil {
+				if err := queue.CheckName(what, words[0]); err != nil {
 					return err
+				}
+				if made.Text = strings.Join(words[1:], ""); d.do == "steer" && strings.TrimSpace(made.Text) == "" {
+					return usagef("steer takes a job and a text, and got no text")
 				}
 				made.ID, made.Reason, made.JSON = words[0], call.Reason, call.JSON
 				return a.becomeQueue(made)
@@ -387,8 +463,8 @@ func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
-		Long: `Lists jobs with their state: enqueued, leased (a worker has it), running (which step), completed, failed,
-canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
+		Long: `Lists jobs with their state: held (it comes after others), enqueued, leased (a worker has it), running (which
+step), completed, failed, canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n  markmill jobs list --queue gpu --notebook 'reports/*.md'",
@@ -407,7 +483,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			}
 			for _, s := range states {
 				if !slices.Contains(queue.States, queue.State(s)) {
-					return usagef("--state %s is not known; known: enqueued, leased, running, completed, failed, canceled, dead", s)
+					return usagef("--state %s is not known; known: held, enqueued, leased, running, completed, failed, canceled, dead", s)
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}

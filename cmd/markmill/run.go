@@ -361,7 +361,7 @@ func (a *app) plan(ctx context.Context, eng *engine.Engine, path, output, settin
 	if err := o.setOutput(output); err != nil {
 		return nil, "", a.outputHint(err, output)
 	}
-	o.req.Empty = o.prepareOnly && !o.frozen
+	o.req.Empty, o.req.Observed = o.prepareOnly && !o.frozen, true
 	if plan, err = eng.Plan(ctx, o.req); err != nil {
 		return nil, "", err
 	}

@@ -198,6 +198,7 @@ func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunID) {
 	keep, age := eng.Config.Retention.Bounds()
 	store := a.store(api.RootOf(repo))
+	a.startCourier(eng, store)
 	removed, err := store.PruneSometimes(keep, age, a.now())
 	a.reindex(store, append(removed, ran...)...)
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"markmill/cmd/api/summary"
 	"markmill/cmd/markmill/mcp"
 	"markmill/engine/queue"
+	"markmill/engine/queue/notify"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
@@ -73,6 +74,8 @@ func jsonDocuments() map[string]struct {
 		"runs-stats": {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
 		"runs-trace": {reflect.TypeFor[tracedRun](),
 			"What markmill runs trace prints: the parts of a run and their times"},
+		"schedule-list": {reflect.TypeFor[scheduledNotebooks](),
+			"What markmill schedule list prints: the scheduled notebooks, and what is known of each"},
 		"runs-maintenance": {reflect.TypeFor[maintenance.Report](),
 			"What markmill runs maintenance prints: what is kept, and what pruning would remove"},
 		"runs-decision": {reflect.TypeFor[runDecision](), "What markmill runs accept and runs reject print"},
@@ -102,11 +105,14 @@ func jsonDocuments() map[string]struct {
 		"agents": {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
 		"summary": {reflect.TypeFor[summary.Summary](),
 			"What markmill summary prints: what is proven of each coding agent, whether it is active, and what is to be done"},
-		"jobs":    {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
-		"job":     {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
-		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
-		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
-		"version": {reflect.TypeFor[build](), "What markmill version prints"},
+		"jobs":           {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
+		"job":            {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
+		"alerts":         {reflect.TypeFor[queue.Outbox](), "What markmill alerts list prints"},
+		"alert-delivery": {reflect.TypeFor[queue.Delivery](), "What markmill alerts show prints: an alert, and what became of it"},
+		"alert":          {reflect.TypeFor[notify.Document](), "What the webhooks and programs of markmill.yaml get of an alert"},
+		"scraps":         {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
+		"strip":          {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
+		"version":        {reflect.TypeFor[build](), "What markmill version prints"},
 		"error": {reflect.TypeFor[jsonError](),
 			"What a command that was asked for JSON prints when it ends with an error of its own, such as an option " +
 				"or a notebook that is wrong"},

@@ -1,10 +1,14 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"markmill/engine"
+)
 
 // Call is what the program that holds the queue is asked to do, as JSON.
 type Call struct {
-	Do      string `json:"do"`      // submit, worker, list, show, follow, cancel, retry, fetch
+	Do      string `json:"do"`      // the command: submit, worker, list, show, …
 	Program string `json:"program"` // path of markmill
 	Version string `json:"version"`
 	Root    string `json:"root,omitzero"` // of the repository; "" outside one
@@ -23,8 +27,16 @@ type Call struct {
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
 
-	ID     string `json:"id,omitzero"` // of the job
+	// Of alerts: who can be told, nil for what the settings say; nothing is said; how long to try.
+	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`
+	Quiet      bool                          `json:"quiet,omitzero"`
+	PatienceNS int64                         `json:"patience_ns,omitzero"`
+	Open       bool                          `json:"open,omitzero"`  // of their list: those that wait or failed
+	Limit      int                           `json:"limit,omitzero"` // of their list
+
+	ID     string `json:"id,omitzero"` // of the job, the alert, or of pause and resume the queue
 	Reason string `json:"reason,omitzero"`
+	Text   string `json:"text,omitzero"`   // of steer
 	Filter Filter `json:"filter,omitzero"` // of list
 	JSON   bool   `json:"json,omitzero"`
 }
@@ -51,6 +63,8 @@ type Server struct {
 type List struct {
 	Jobs  []Job `json:"jobs"`  // the one that was submitted, taken, given back or ended last first
 	Total int   `json:"total"` // of the states and the queue that were asked for
+	// Paused lists the queues that are paused.
+	Paused []Pause `json:"paused,omitempty"`
 }
 
 // Shown is the document that markmill jobs show prints, and submit.
@@ -58,6 +72,14 @@ type Shown struct {
 	Job     Job      `json:"job"`
 	Waits   []string `json:"waits,omitempty"` // why no worker takes it
 	Entries []Event  `json:"entries"`
+}
+
+// Pause is a queue of which no job is taken.
+type Pause struct {
+	Queue  string    `json:"queue"`
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	Time   time.Time `json:"time"`
 }
 
 // Worker is what a worker says of itself.

@@ -12,6 +12,7 @@ type Kind string
 // The kinds of entries.
 const (
 	Enqueued  Kind = "enqueued"  // submitted, or put back by a person
+	Freed     Kind = "freed"     // the jobs that it comes after are there
 	Claimed   Kind = "claimed"   // a worker has it
 	Recorded  Kind = "recorded"  // the run has gone on: a part of its journal, and files
 	Released  Kind = "released"  // given back, to be continued not before a time

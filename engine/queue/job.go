@@ -13,6 +13,7 @@ type State string
 
 // The states of a job.
 const (
+	StateHeld      State = "held" // it waits for other jobs
 	StateEnqueued  State = "enqueued"
 	StateLeased    State = "leased"  // a worker has it, and no step runs yet
 	StateRunning   State = "running" // a worker runs a step
@@ -23,7 +24,7 @@ const (
 )
 
 // States lists the states.
-var States = []State{StateEnqueued, StateLeased, StateRunning, StateCompleted, StateFailed, StateCanceled, StateDead}
+var States = []State{StateHeld, StateEnqueued, StateLeased, StateRunning, StateCompleted, StateFailed, StateCanceled, StateDead}
 
 // Ended reports whether nothing more happens to the job by itself.
 func (s State) Ended() bool {
@@ -38,6 +39,8 @@ type Job struct {
 	Queue    string     `json:"queue"`
 	Priority Priority   `json:"priority"`
 	Labels   []string   `json:"labels,omitempty"` // that a worker must offer
+	After    []string   `json:"after,omitempty"`  // jobs that must complete first
+	Behind   string     `json:"behind,omitzero"`  // a job that must have ended, in whatever way
 	Worker   string     `json:"worker,omitzero"`  // who has it, or had it last
 	Run      runs.RunID `json:"run,omitzero"`     // its newest run
 	Step     string     `json:"step,omitzero"`    // the step that runs
@@ -62,16 +65,24 @@ func (j *Job) Add(e *Entry) error {
 	}
 	if e.Spec != nil {
 		*j = Job{ID: e.Spec.ID, Notebook: e.Spec.Request.Path, Queue: e.Spec.Queue, Priority: e.Spec.Priority,
-			Labels: e.Spec.Labels, Enqueued: e.Time}
+			Labels: e.Spec.Labels, After: e.Spec.After, Behind: e.Spec.Behind, Enqueued: e.Time}
 	}
 	if j.State.Ended() && e.Kind != Enqueued {
 		return fmt.Errorf("it is %s, and an entry %s follows", j.State, e.Kind)
+	}
+	if j.State == StateHeld && e.Kind != Freed && e.Kind != Canceled {
+		return fmt.Errorf("it is held, and an entry %s follows", e.Kind)
 	}
 	j.Changed, j.Reason = e.Time, e.Reason
 	switch e.Kind {
 	case Enqueued:
 		j.State, j.Status, j.Step, j.NotBefore = StateEnqueued, "", "", time.Time{}
 		j.InVain, j.Tried, j.Finished = 0, 0, 0
+		if len(j.After) > 0 || j.Behind != "" {
+			j.State = StateHeld
+		}
+	case Freed:
+		j.State = StateEnqueued
 	case Claimed:
 		j.State, j.Worker, j.Attempts, j.InVain = StateLeased, e.Worker, j.Attempts+1, j.InVain+1
 	case Recorded:

@@ -12,18 +12,38 @@ import (
 
 // Spec is a job as it was submitted. It holds no value of a secret.
 type Spec struct {
-	ID       string         `json:"id"`
-	Queue    string         `json:"queue"`
-	Priority Priority       `json:"priority"`
-	Labels   []string       `json:"labels,omitempty"` // that a worker must offer, sorted
-	Request  engine.Request `json:"request"`
-	Base     string         `json:"base"` // commit that the run begins with
+	ID        string         `json:"id"`
+	Queue     string         `json:"queue"`
+	Priority  Priority       `json:"priority"`
+	Labels    []string       `json:"labels,omitempty"` // that a worker must offer, sorted
+	After     []string       `json:"after,omitempty"`  // jobs that must complete before it may be taken
+	Behind    string         `json:"behind,omitzero"`  // a job of the same singleton that must have ended
+	Singleton *Singleton     `json:"singleton,omitempty"`
+	Request   engine.Request `json:"request"`
+	Base      string         `json:"base"` // commit that the run begins with
 	// Output is where the output notebook goes when whoever submitted the job fetches its record; "" is nowhere.
 	Output  string `json:"output,omitzero"`
 	Retries int    `json:"retries,omitzero"` // further runs after one that did not pass
+	// Project is the name of the repository's folder where the job was submitted.
+	Project string `json:"project,omitzero"`
 	By      string `json:"by"`
 	Host    string `json:"host"`
 }
+
+// Singleton says what becomes of a job while another one of the same key has not ended.
+type Singleton struct {
+	Key     string `json:"key"`
+	Overlap string `json:"overlap"`
+	Say     string `json:"say,omitzero"` // what an agent is told with OverlapSteer
+}
+
+// The values of Overlap.
+const (
+	OverlapQueue  = "queue"  // it waits until the other one has ended
+	OverlapSkip   = "skip"   // it is not submitted
+	OverlapCancel = "cancel" // the other one is canceled
+	OverlapSteer  = "steer"  // the agent that works on the other one is told the parameters
+)
 
 // Priority orders the jobs of a queue that wait.
 type Priority string

@@ -84,13 +84,25 @@ func (r *parser) readFront(at frontPlace, native bool) {
 				nb.Front.SecretsAt = append(nb.Front.SecretsAt, notebooks.Place{Line: line, Col: col})
 			}
 		}
-		if err := read(&nb.Front, value); err != nil {
+		err := read(&nb.Front, value)
+		if s := nb.Front.Schedule; key.Value == "schedule" && s != nil {
+			s.At = map[string]notebooks.Place{}
+			for name, n := range pairsOf(value) {
+				line, col := nb.Position(r.offset(at.base, n.Line, n.Column))
+				s.At[name.Value] = notebooks.Place{Line: line, Col: col}
+			}
+		}
+		if err != nil {
 			shown := key.Value == "title" || key.Value == "description"
 			if shown && !native { // other tools have structure there
 				continue
 			}
-			r.mistake(notebooks.KindOption, r.offset(at.base, value.Line, value.Column), "",
-				fmt.Sprintf("%s: %v", key.Value, err), "")
+			place, hint := value, ""
+			if in, ok := errors.AsType[*mistakeAt](err); ok {
+				place, hint = in.node, in.hint
+			}
+			r.mistake(notebooks.KindOption, r.offset(at.base, place.Line, place.Column), "",
+				fmt.Sprintf("%s: %v", key.Value, err), hint)
 		}
 	}
 }
@@ -226,4 +238,33 @@ func yamlAttr(key, value *yaml.Node, at int) attr {
 		}
 	}
 	return a
+}
+
+// singleton reads a key, or {key: KEY, overlap: HOW}.
+func singleton(f *notebooks.Front, n *yaml.Node) error {
+	s := notebooks.Singleton{Overlap: notebooks.Overlaps[0]}
+	if n.Kind == yaml.ScalarNode {
+		s.Key = n.Value
+	} else if n.Kind != yaml.MappingNode {
+		return errors.New("expected a key, or {key: KEY, overlap: " + strings.Join(notebooks.Overlaps, "|") + "}")
+	}
+	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
+		var err error
+		switch key, value := n.Content[i].Value, resolve(n.Content[i+1]); key {
+		case "key":
+			err = setText(value, &s.Key)
+		case "overlap":
+			err = oneOf(value, &s.Overlap, notebooks.Overlaps...)
+		default:
+			err = fmt.Errorf("unknown member %s; known are key, overlap", quote(key))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.Key == "" {
+		return errors.New("the key is missing: jobs of the same key are not run at the same time")
+	}
+	f.Singleton = s
+	return nil
 }

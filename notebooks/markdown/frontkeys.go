@@ -57,12 +57,14 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"normalize":            normalizeRules,
 	"allow_errors":         func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.AllowErrors) },
 	"interrupt_on_timeout": func(f *notebooks.Front, n *yaml.Node) error { return isOn(n, &f.InterruptOnTimeout) },
-	"schedule":             func(f *notebooks.Front, n *yaml.Node) error { return setText(n, &f.Schedule) },
-	"alerts":               func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Alerts) },
+	"schedule":             readSchedule,
+	"alerts":               alerts,
+	"objectives":           objectives,
 	"max-output": func(f *notebooks.Front, n *yaml.Node) (err error) {
 		f.MaxOutput, err = size(scalar(n))
 		return err
 	},
+	"singleton":  singleton,
 	"proof":      func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Proof, notebooks.ProofStages...) },
 	"durability": func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Durability, "run", "step") },
 	"steps": func(_ *notebooks.Front, n *yaml.Node) error { // read with the header, before the fences
@@ -97,10 +99,10 @@ func ReadKey(f *notebooks.Front, key string, value *yaml.Node) error {
 // frontNames are suggested, and listed, for an unknown key.
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
-	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "copy", "strict",
-	"sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "interrupt_on_timeout",
+	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
+	"copy", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "interrupt_on_timeout",
 	"headline", "output",
-	"reads", "inputs", "reuse", "pick", "steps", "proof",
+	"reads", "inputs", "reuse", "pick", "steps", "proof", "singleton",
 }
 
 func isOn(n *yaml.Node, to *bool) error {

@@ -78,6 +78,9 @@ func (a *attempt) ended(dir string, run *runs.Run) (string, error) {
 	if err := a.attach(e, dir, run); err != nil {
 		return "", err
 	}
+	if err := a.alert(run); err != nil {
+		return "", err
+	}
 	return string(e.Kind), a.lease.End(told(), e)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -91,7 +92,7 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 		if err != nil {
 			return a.giveBack(err.Error(), backoff(a.lease.Job.InVain))
 		}
-		if run.Status() != runs.Interrupted { // only the end of the job was not published
+		if run.Status() != runs.Interrupted && !unwritten(run) { // only the end of the job was not published
 			return a.ended(a.store.Path(id), run)
 		}
 		if cut, err := eng.Interrupted(a.store.Path(id)); err == nil {
@@ -116,6 +117,12 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	}
 	a.tell("job %s: run %s of %s", a.spec.ID, req.ID, req.Path)
 	defer func() { _ = a.store.Remove(req.ID) }()
+	err = a.lease.Hear(func(by, text string) error {
+		return a.store.Record(req.ID).Steer(runs.SteerData{Text: text, Actor: by, Time: time.Now().UTC()})
+	})
+	if err != nil {
+		return "", err
+	}
 	p := &publisher{attempt: a, plan: plan, record: a.store.Record(req.ID), id: req.ID}
 	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views(), Observers: []engine.Observer{{Event: p.event}}})
 	switch {
@@ -127,8 +134,8 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	switch status := result.Run.Status(); {
 	case status == runs.Interrupted:
 		return a.cut(ctx, result)
-	case status == runs.Fail && hasCode(result.Run, runs.CodeArtifactWriteFailure): // a full disk
-		return a.giveBack("this worker could not write the record; is its disk full?", backoff(a.lease.Job.InVain))
+	case unwritten(result.Run):
+		return a.giveBack("this worker could not write the record: "+result.Run.Blockers()[0].Message, backoff(a.lease.Job.InVain))
 	}
 	return a.ended(result.Dir, result.Run)
 }
@@ -199,11 +206,9 @@ func isCanceled(err error) bool {
 	return ok
 }
 
-func hasCode(run *runs.Run, code string) bool {
-	for _, b := range run.Blockers() {
-		if b.Code == code {
-			return true
-		}
-	}
-	return false
+// unwritten reports whether the record of a run could not be written, as on a full disk. Another worker goes on.
+func unwritten(run *runs.Run) bool {
+	return run.Status() == runs.Fail && slices.ContainsFunc(run.Blockers(), func(b runs.Blocker) bool {
+		return b.Code == runs.CodeArtifactWriteFailure
+	})
 }

@@ -24,8 +24,15 @@ func (p *program) submit(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	switch {
+	case made && job.State == queue.StateHeld:
+		p.tell("job %s waits in the queue %s, %s", job.ID, job.Queue, waiting(job))
 	case made:
 		p.tell("job %s waits in the queue %s", job.ID, job.Queue)
+	case job.ID != p.Spec.ID && p.Spec.Singleton.Overlap == queue.OverlapSteer:
+		p.tell("job %s of the singleton %s runs, and its agent was told the parameters; nothing was submitted", job.ID,
+			p.Spec.Singleton.Key)
+	case job.ID != p.Spec.ID:
+		p.tell("job %s of the singleton %s is %s; nothing was submitted", job.ID, p.Spec.Singleton.Key, job.State)
 	default:
 		p.tell("job %s was submitted before, and is %s", job.ID, job.State)
 	}
@@ -121,8 +128,14 @@ func (p *program) list(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	doc := queue.List{Jobs: append([]queue.Job{}, jobs...), Total: total}
+	if doc.Paused, err = p.q.Paused(ctx); err != nil {
+		return 0, err
+	}
 	if p.JSON {
 		return exitPass, p.print("jobs", doc)
+	}
+	for _, one := range doc.Paused {
+		p.tell("the queue %s is paused, by %s at %s: %s", one.Queue, one.By, one.Time.Local().Format(time.DateTime), one.Reason)
 	}
 	if len(doc.Jobs) == 0 {
 		p.tell("no jobs")
@@ -135,7 +148,7 @@ func (p *program) list(ctx context.Context) (int, error) {
 		if job.Step != "" {
 			says = "step " + job.Step
 		}
-		if job.State == queue.StateEnqueued && says == "" {
+		if (job.State == queue.StateEnqueued || job.State == queue.StateHeld) && says == "" {
 			says = waiting(&job)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", plain.OneLine(job.ID), job.State, plain.OneLine(job.Queue),
@@ -156,6 +169,12 @@ func (p *program) list(ctx context.Context) (int, error) {
 // waiting says how a job waits.
 func waiting(job *queue.Job) string {
 	var words []string
+	if len(job.After) > 0 && job.State == queue.StateHeld {
+		words = append(words, "after "+strings.Join(job.After, ", "))
+	}
+	if job.Behind != "" && job.State == queue.StateHeld {
+		words = append(words, "when "+job.Behind+" has ended")
+	}
 	if job.Priority != queue.Normal {
 		words = append(words, string(job.Priority)+" priority")
 	}
@@ -213,4 +232,28 @@ func (p *program) retry(ctx context.Context) (int, error) {
 	}
 	p.tell("job %s waits in the queue %s again", job.ID, job.Queue)
 	return exitPass, nil
+}
+
+func (p *program) pause(ctx context.Context) (int, error) {
+	err := p.q.Pause(ctx, queue.Pause{Queue: p.ID, By: p.User, Reason: p.Reason, Time: time.Now().UTC()})
+	if err == nil {
+		p.tell("no worker takes a job of the queue %s; those that run go on", p.ID)
+	}
+	return exitPass, err
+}
+
+func (p *program) resume(ctx context.Context) (int, error) {
+	was, err := p.q.Resume(ctx, p.ID)
+	if err == nil {
+		p.tell("workers take jobs of the queue %s again, which %s had paused: %s", p.ID, was.By, was.Reason)
+	}
+	return exitPass, err
+}
+
+func (p *program) steer(ctx context.Context) (int, error) {
+	err := p.q.Steer(ctx, p.ID, p.User, p.Text)
+	if err == nil {
+		p.tell("it was left for the agent of job %s", p.ID)
+	}
+	return exitPass, err
 }

@@ -86,7 +86,9 @@ func (p *program) interruptible() (context.Context, func()) {
 
 func (p *program) do(ctx context.Context) (int, error) {
 	commands := map[string]func(context.Context) (int, error){"submit": p.submit, "worker": p.work, "list": p.list,
-		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob}
+		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob,
+		"pause": p.pause, "resume": p.resume, "steer": p.steer, "alerts-deliver": p.deliverAlerts,
+		"alerts-list": p.listAlerts, "alerts-show": p.showAlert, "alerts-retry": p.retryAlert}
 	command := commands[p.Do]
 	if command == nil {
 		return 0, fmt.Errorf("markmill-queue of another version: it does not know %q", p.Do)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,7 +32,7 @@ const stormNotebook = "# Storm\n\n" +
 	"```bash {#four}\necho \"four $x\" >> trail; sleep 0.2\n```\n\n" +
 	"```bash {#five .test}\ntest \"$(wc -l < trail)\" = 4\n```\n"
 
-// TestStorm kills and stops workers at random, and the server of the queue, while they run jobs, for the time that
+// TestStorm kills and stops workers at random, and the servers of the queue, while they run jobs, for the time that
 // MARKMILL_STORM says, such as 10s. No job is lost or ends twice, no step that had finished runs again, and every
 // record holds.
 func TestStorm(t *testing.T) {
@@ -43,118 +44,232 @@ func TestStorm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin+"/", "markmill/cmd/markmill",
-		"markmill/cmd/markmill-queue", "github.com/nats-io/nats-server/v2")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	bin := os.Getenv("MARKMILL_STORM_PROGRAMS")
+	if bin == "" {
+		bin = t.TempDir()
+		build := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin+"/", "markmill/cmd/markmill",
+			"markmill/cmd/markmill-queue", "github.com/nats-io/nats-server/v2")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
-	t.Run("server", func(t *testing.T) { (&storm{T: t, bin: bin, length: length}).run(true) })
-	t.Run("embedded", func(t *testing.T) { (&storm{T: t, bin: bin, length: length}).run(false) })
+	for _, one := range []struct {
+		name string
+		run  func(*storm)
+	}{
+		{"server", func(s *storm) { s.run(1, (*storm).strike) }},
+		{"embedded", func(s *storm) { s.run(0, (*storm).strike) }},
+		{"cluster", func(s *storm) { s.secure(); s.run(3, (*storm).strike) }},
+		{"network", func(s *storm) {
+			if s.connect() {
+				s.secure()
+				s.run(3, (*storm).cut)
+			}
+		}},
+		{"slurm", (*storm).slurm},
+		{"disks", func(s *storm) { s.secure(); s.small, s.retries = true, 5; s.run(3, (*storm).fill) }},
+	} {
+		t.Run(one.name, func(t *testing.T) { one.run(&storm{T: t, bin: bin, length: length}) })
+		if one.name == "embedded" {
+			length /= 2 // the others take longer to begin and to end
+		}
+	}
 }
 
 const stormLease = 2 * time.Second
 
+// storm is one queue with three workers.
 type storm struct {
 	*testing.T
-	bin, root, port string
-	length          time.Duration
-	call            queue.Call
-	server          *exec.Cmd
-	workers         []*exec.Cmd
-	log             *os.File
-	kills, stops    int
-	serverKills     int
+	bin, dir, root string
+	length         time.Duration
+	call           queue.Call
+	hosts          []*host // of the servers and then of the workers; none: all on the loopback interface
+	ports          []string
+	secured        *secured // nil: the server takes whoever comes
+	servers        []*exec.Cmd
+	workers        []*exec.Cmd
+	log            *os.File
+	struck         map[string]int
+	small          bool // the disks of the first server and of the first worker
+	retries        int  // of a job whose steps find the disk full
 }
 
-func (s *storm) run(withServer bool) {
-	dir := s.TempDir()
-	s.Setenv("HOME", dir)
-	s.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
-	s.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	s.root = filepath.Join(dir, "repo")
-	s.git("init", "-q", s.root)
-	if err := os.WriteFile(filepath.Join(s.root, "storm.md"), []byte(stormNotebook), 0o644); err != nil {
-		s.Fatal(err)
-	}
-	s.git("-C", s.root, "add", "-A")
-	s.git("-C", s.root, "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "-m", "begin")
-	base := strings.TrimSpace(s.git("-C", s.root, "rev-parse", "HEAD"))
-	var err error
-	if s.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
-		s.Fatal(err)
-	}
+func (s *storm) run(servers int, strike func(*storm)) {
+	s.prepare()
 	defer s.log.Close()
-	s.call = queue.Call{Program: filepath.Join(s.bin, "markmill"), Root: s.root, Store: filepath.Join(s.root, ".markmill"),
-		User: "storm", Queues: []string{"default"}, Labels: []string{"a", "b"}, Jobs: 2, LeaseNS: int64(stormLease)}
-	if withServer {
-		s.port = freePort(s.T)
-		s.call.Server.URL = "nats://127.0.0.1:" + s.port
-		s.startServer(dir)
-		defer func() { s.end(s.server) }()
+	if s.small {
+		s.mount(s.home(0), s.store(0))
 	}
-	s.workers = make([]*exec.Cmd, 3)
-	for i := range s.workers {
-		s.startWorker(i)
-	}
+	s.servers, s.workers, s.struck = make([]*exec.Cmd, servers), make([]*exec.Cmd, 3), map[string]int{}
 	defer func() {
-		for _, w := range s.workers {
-			s.end(w)
+		for _, cmd := range slices.Concat(s.workers, s.servers) {
+			s.end(cmd)
 		}
 	}()
-	p := &program{Call: s.call, stdout: io.Discard, stderr: s.log}
-	if p.q, err = jetstream.Connect(s.Context(), jetstream.Options{URL: p.Server.URL, Dir: p.dir("nats")}); err != nil {
-		s.Fatal(err)
+	for range 2 * servers {
+		s.ports = append(s.ports, freePort(s.T))
 	}
-	defer p.q.Close()
-	p.Spec = &queue.Spec{Base: base}
+	for i := range s.servers {
+		s.servers[i] = s.startServer(i)
+	}
+	for i := range s.servers {
+		s.answers(s.address(i))
+	}
+	if servers == 0 { // one of the workers has the server, and not this process
+		s.startWorkers()
+		s.appears(filepath.Join(s.call.Store, "queue", "nats", "address"))
+	}
+	p := s.client("submit")
+	p.Spec = &queue.Spec{Base: strings.TrimSpace(s.git("-C", s.root, "rev-parse", "HEAD"))}
 	if err := p.sendBase(s.Context()); err != nil {
 		s.Fatal(err)
+	}
+	if servers > 0 {
+		s.startWorkers()
 	}
 	jobs := int(s.length / time.Second * 3)
 	for i := range jobs {
 		spec := &queue.Spec{ID: fmt.Sprintf("job-%d", i), Queue: "default", Priority: queue.Priorities[i%3],
-			Labels: [][]string{nil, {"b"}, {"a", "b"}}[i/3%3], Base: base, By: "storm", Request: engine.Request{Path: "storm.md", Source: []byte(stormNotebook)}}
+			Labels: [][]string{nil, {"b"}, {"a", "b"}}[i/3%3], Base: p.Spec.Base, By: "storm", Retries: s.retries,
+			Request: engine.Request{Path: "storm.md", Source: []byte(stormNotebook)}}
+		if i%5 > 1 { // most come after two others
+			spec.After = []string{fmt.Sprintf("job-%d", i-1), fmt.Sprintf("job-%d", i-2)}
+		}
 		if _, made, err := p.q.Submit(s.Context(), spec, time.Now()); err != nil || !made {
 			s.Fatalf("%s: %v, %v", spec.ID, made, err)
 		}
 	}
+	p.q.Close()
 	for begin := time.Now(); time.Since(begin) < s.length; {
 		time.Sleep(time.Duration(200+rand.IntN(400)) * time.Millisecond)
-		s.strike(dir)
+		strike(s)
 	}
-	s.check(p, jobs)
+	s.check(jobs)
+	if s.secured != nil {
+		s.wrong()
+	}
+}
+
+// prepare makes the repository and what the programs are asked for.
+func (s *storm) prepare() {
+	s.dir = s.TempDir()
+	s.Setenv("HOME", s.dir)
+	s.Setenv("XDG_CACHE_HOME", filepath.Join(s.dir, "cache"))
+	s.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	s.root = filepath.Join(s.dir, "repo")
+	s.git("init", "-q", s.root)
+	s.commit(s.root, stormNotebook)
+	var err error
+	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
+		s.Fatal(err)
+	}
+	s.call = queue.Call{Program: filepath.Join(s.bin, "markmill"), Root: s.root, Store: filepath.Join(s.root, ".markmill"),
+		User: "storm", Queues: []string{"default"}, Labels: []string{"a", "b"}, Jobs: 2,
+		LeaseNS: int64(stormLease)}
+}
+
+func (s *storm) commit(root, notebook string) {
+	if err := os.WriteFile(filepath.Join(root, "storm.md"), []byte(notebook), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	s.git("-C", root, "add", "-A")
+	s.git("-C", root, "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "-m", "begin")
+}
+
+// client connects as those who submit jobs, or who look at them.
+func (s *storm) client(role string) *program {
+	p := &program{Call: s.call, stdout: io.Discard, stderr: s.log}
+	p.Server.URL = s.url(role, "")
+	o := s.options()
+	if o.URL = p.Server.URL; o.URL == "" {
+		o.Dir = p.dir("nats")
+	}
+	var err error
+	if p.q, err = jetstream.Connect(s.Context(), o); err != nil {
+		s.Fatal(err)
+	}
+	return p
+}
+
+// options are those of a connection, without its address.
+func (s *storm) options() jetstream.Options {
+	if s.secured == nil {
+		return jetstream.Options{}
+	}
+	return jetstream.Options{CA: s.secured.ca, Replicas: len(s.servers)}
+}
+
+// url has the addresses of the servers for a user, whose password is the user's name unless another is given.
+func (s *storm) url(user, password string) string {
+	var list []string
+	for i := range s.servers {
+		if s.secured == nil {
+			list = append(list, "nats://"+s.address(i))
+			continue
+		}
+		if password == "" {
+			password = user
+		}
+		list = append(list, "tls://"+user+":"+password+"@"+s.address(i))
+	}
+	return strings.Join(list, ",")
+}
+
+// address is that of a server.
+func (s *storm) address(i int) string {
+	if s.hosts == nil {
+		return "127.0.0.1:" + s.ports[i]
+	}
+	return s.hosts[i].ip + ":" + s.ports[i]
 }
 
 // strike kills or stops one process.
-func (s *storm) strike(dir string) {
+func (s *storm) strike() {
 	i := rand.IntN(len(s.workers))
 	switch n := rand.IntN(10); {
-	case n < 2 && s.server != nil:
-		s.end(s.server)
-		s.serverKills++
-		s.startServer(dir)
+	case n < 2 && len(s.servers) > 0:
+		s.killServer()
 	case n < 5: // stopped past its lease, and continued
 		if err := s.workers[i].Process.Signal(syscall.SIGSTOP); err != nil {
 			s.Fatal(err)
 		}
-		s.stops++
+		s.struck["workers stopped"]++
 		process := s.workers[i].Process
 		time.AfterFunc(stormLease+stormLease/2, func() { _ = process.Signal(syscall.SIGCONT) }) // it may have been killed
 	default:
-		s.end(s.workers[i])
-		s.kills++
-		s.startWorker(i)
+		s.killWorker(i)
 	}
 }
 
+func (s *storm) killWorker(i int) {
+	s.end(s.workers[i])
+	s.struck["workers killed"]++
+	s.startWorker(i)
+}
+
+// killServer kills a server and starts it again: of a cluster always the same one, and waits until it answers.
+func (s *storm) killServer() {
+	s.end(s.servers[0])
+	s.struck["servers killed"]++
+	s.servers[0] = s.startServer(0)
+	s.answers(s.address(0))
+}
+
 // check waits until all jobs have ended, and checks what is left of them.
-func (s *storm) check(p *program, jobs int) {
-	ctx, stop := context.WithTimeout(s.Context(), 3*time.Minute)
+func (s *storm) check(jobs int) {
+	p := s.client("jobs")
+	defer p.q.Close()
+	ctx, stop := context.WithCancel(s.Context()) // a deadline would be that of every single request
 	defer stop()
+	const patience = 3 * time.Minute
+	lost := time.AfterFunc(patience, stop)
+	defer lost.Stop()
 	attempts, resumed := 0, 0
+	var silent []time.Duration // from the last that a lost worker said to the next claim
 	for i := range jobs {
 		id := fmt.Sprintf("job-%d", i)
+		lost.Reset(patience)
 		if err := p.q.Follow(ctx, id, func(*queue.Job, *queue.Entry) error { return nil }); err != nil {
 			s.Fatalf("%s is lost: %v\n%s", id, err, s.said())
 		}
@@ -167,6 +282,11 @@ func (s *storm) check(p *program, jobs int) {
 			continue
 		}
 		attempts += h.Attempts
+		for i, e := range h.Entries {
+			if e.Kind == queue.Claimed && (h.Entries[i-1].Kind == queue.Claimed || h.Entries[i-1].Kind == queue.Recorded) {
+				silent = append(silent, e.Time.Sub(h.Entries[i-1].Time))
+			}
+		}
 		ran := finishedSteps(s.T, h)
 		for step, n := range ran {
 			if n != 1 {
@@ -192,26 +312,34 @@ func (s *storm) check(p *program, jobs int) {
 	if s.Failed() {
 		s.Log(s.said())
 	}
-	s.Logf("%d jobs, %d attempts, %d of them resumed to their end; workers killed %d times, stopped %d times, the server "+
-		"killed %d times", jobs, attempts, resumed, s.kills, s.stops, s.serverKills)
+	words := "no worker was lost"
+	if slices.Sort(silent); len(silent) > 0 {
+		words = fmt.Sprintf("a lost one's job was taken after %.1f s (median), %.1f s (most)",
+			silent[len(silent)/2].Seconds(), silent[len(silent)-1].Seconds())
+	}
+	s.Logf("%d jobs, %d attempts, %d of them resumed to their end; %v; %s", jobs, attempts, resumed, s.struck, words)
 }
 
-// finishedSteps counts how often each step of a job came to its end in an attempt that did not carry it.
+// finishedSteps counts how often each step of a job passed in an attempt that did not carry it, since its last retry.
 func finishedSteps(t *testing.T, h *queue.History) map[string]int {
 	ran := map[string]int{}
 	for _, e := range h.Entries {
+		if e.Anew {
+			clear(ran)
+		}
 		for line := range bytes.Lines(e.Journal) {
 			var event struct {
 				Type runs.EventType `json:"type"`
 				Step string         `json:"step"`
 				Data struct {
-					Carried *struct{} `json:"carried"`
+					Status  runs.StepStatus `json:"status"`
+					Carried *struct{}       `json:"carried"`
 				} `json:"data"`
 			}
 			if err := codec.UnmarshalForeign(line, &event); err != nil {
 				t.Fatal(err)
 			}
-			if event.Type == runs.StepFinished && event.Data.Carried == nil {
+			if event.Type == runs.StepFinished && event.Data.Carried == nil && event.Data.Status == runs.StepPassed {
 				ran[event.Step]++
 			}
 		}
@@ -224,7 +352,9 @@ func (s *storm) said() string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	lines := strings.Split(string(text), "\n")
+	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool {
+		return strings.Contains(line, " [INF] ") || strings.Contains(line, "connect to route")
+	})
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
@@ -236,40 +366,98 @@ func (s *storm) git(args ...string) string {
 	return string(out)
 }
 
-func (s *storm) start(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.bin, program), args...)
+// start starts a program on a host. dir is its home; "" is that of the test.
+func (s *storm) start(host int, dir, program string, args ...string) *exec.Cmd {
+	argv := append([]string{filepath.Join(s.bin, program)}, args...)
+	if s.hosts != nil {
+		argv = append(s.hosts[host].inside(), argv...)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = s.log, s.log
+	if dir != "" {
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+dir+"/cache",
+			"MARKMILL_NATS="+s.url("worker", ""))
+	}
 	if err := cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
 	return cmd
 }
 
-func (s *storm) startServer(dir string) {
-	s.server = s.start("nats-server", "-a", "127.0.0.1", "-p", s.port, "-js", "-sd", filepath.Join(dir, "server"))
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+s.port)
+func (s *storm) startServer(i int) *exec.Cmd {
+	store := s.store(i)
+	if s.secured != nil {
+		return s.start(i, "", "nats-server", "-c", s.config(i, store))
+	}
+	return s.start(i, "", "nats-server", "-a", "127.0.0.1", "-p", s.ports[i], "-js", "-sd", store)
+}
+
+// answers waits until a server takes connections.
+func (s *storm) answers(address string) {
+	s.until(address+" answers", func() bool {
+		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()
-			return
 		}
-		if time.Since(begin) > 20*time.Second {
-			s.Fatal(err)
+		return err == nil
+	})
+}
+
+func (s *storm) startWorkers() {
+	for i := range s.workers {
+		s.startWorker(i)
+	}
+}
+
+// home is the folder of a worker, and store that of a server.
+func (s *storm) home(i int) string  { return filepath.Join(s.dir, fmt.Sprintf("worker%d", i)) }
+func (s *storm) store(i int) string { return filepath.Join(s.dir, fmt.Sprintf("server%d", i)) }
+
+// appears waits for a file.
+func (s *storm) appears(path string) {
+	s.until(path+" is there", func() bool { _, err := os.Stat(path); return err == nil })
+}
+
+// until waits for something.
+func (s *storm) until(what string, done func() bool) {
+	for begin := time.Now(); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			s.Fatalf("not within a minute: %s\n%s", what, s.said())
 		}
 	}
 }
 
+// startWorker starts a worker. With a server it shares nothing but the network with the others, and the first alone has
+// a repository with the commit of the jobs, the second has none, and the third has one with another commit.
 func (s *storm) startWorker(i int) {
-	call := s.call
+	call, dir := s.call, ""
 	call.Do = "worker"
-	if i == 0 && s.server != nil { // on another machine, as it were: it has the network alone
-		call.Root, call.Store = "", filepath.Join(s.root, "..", "elsewhere")
+	if len(s.servers) > 0 {
+		dir = s.home(i)
+		repo := filepath.Join(dir, "repo")
+		call.Server.CA = s.options().CA
+		call.Root, call.Store = repo, filepath.Join(repo, ".markmill")
+		if i == 1 {
+			call.Root = ""
+		}
+		if _, err := os.Stat(repo); err != nil {
+			if err := os.MkdirAll(repo, 0o755); err != nil {
+				s.Fatal(err)
+			}
+			switch i {
+			case 0:
+				s.git("clone", "-q", s.root, repo)
+			case 2:
+				s.git("init", "-q", repo)
+				s.commit(repo, "# Another\n")
+			}
+		}
 	}
 	text, err := codec.Marshal(call)
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.workers[i] = s.start("markmill-queue", string(text))
+	s.workers[i] = s.start(len(s.servers)+i, dir, "markmill-queue", string(text))
 }
 
 // end kills a process, which is stopped perhaps, and waits for its end.

@@ -20,9 +20,10 @@ import (
 // worker takes jobs and runs them.
 type worker struct {
 	*program
-	name  string
-	store runs.Store       // of its runs while they go on: their records are published
-	own   *worktree.Source // the repository around the working directory; nil outside one
+	name    string
+	store   runs.Store // of its runs while they go on: their records are published
+	courier *courier
+	own     *worktree.Source // the repository around the working directory; nil outside one
 }
 
 // maxWorkers bounds the workers of one store.
@@ -53,6 +54,9 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 	}
 	defer taker.Close()
 	w.tell("worker %s takes jobs, %d at a time; Ctrl-C gives back those that run", w.name, p.Jobs)
+	if err := w.carry(ctx); err != nil {
+		return 0, err
+	}
 	var group sync.WaitGroup
 	errs := make([]error, p.Jobs)
 	for i := range p.Jobs {

@@ -35,7 +35,9 @@ type Queue struct {
 	events jetstream.Stream
 	state  jetstream.Stream
 	files  jetstream.Stream
+	alerts jetstream.Stream
 	back   atomic.Pointer[func()] // is called when the connection is there again
+	fault  func() error           // of tests: it is called before and after each message of the outbox is put
 	denied atomic.Pointer[error]  // of the last operation that the server did not permit
 }
 
@@ -53,6 +55,7 @@ func Connect(ctx context.Context, o Options) (*Queue, error) {
 	q := &Queue{}
 	options := []nats.Option{nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.Timeout(10 * time.Second),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), // a server behind a cut cable is left within 15 s
 		nats.ReconnectHandler(func(*nats.Conn) {
 			if back := q.back.Load(); back != nil {
 				(*back)()
@@ -117,7 +120,7 @@ func (q *Queue) unreachable(o Options, err error) error {
 		hint = "start the server with JetStream (nats-server -js), and enable it for the account"
 	}
 	if denied := q.Denied(); denied != nil {
-		text, hint = denied.Error(), "the account needs what docs/queue.md lists"
+		return denied
 	}
 	return &notebooks.Error{Kind: notebooks.KindProvider, Msg: fmt.Sprintf("the queue at %s cannot be used: %s", at,
 		strings.TrimPrefix(text, "nats: ")), Hint: hint, Err: err}
@@ -147,19 +150,17 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 		{Name: jobsStream, Subjects: []string{"mm.q.>"}, Retention: jetstream.WorkQueuePolicy},
 		{Name: eventsStream, Subjects: []string{"mm.ev.*"}, DenyDelete: true},
 		{Name: controlStream, Subjects: []string{"mm.ctl.*"}, MaxMsgsPerSubject: 1},
-		{Name: stateStream, Subjects: []string{"mm.job.*.*.*", "mm.worker.*", "mm.labels.*.*"}, MaxMsgsPerSubject: 1,
+		{Name: stateStream, Subjects: []string{"mm.job.*.*.*", "mm.dep.*.*", "mm.pause.*", "mm.one.*", "mm.worker.*", "mm.labels.*.*"}, MaxMsgsPerSubject: 1,
 			AllowMsgTTL: true},
 		{Name: filesStream, Subjects: []string{"mm.cas.*", "mm.base.*"}},
+		{Name: alertsStream, Subjects: []string{"mm.alert.>"}, MaxMsgsPerSubject: 1},
 	} {
 		// No AllowDirect: a replica may lag behind, and a reader must see what was acknowledged.
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, replicas
 		var stream jetstream.Stream
-		err := retry(ctx, func() (err error) {
+		err := q.retry(ctx, func() (err error) {
 			if stream, err = q.js.Stream(ctx, cfg.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
 				stream, err = q.js.CreateStream(ctx, cfg)
-			}
-			if err != nil && q.Denied() != nil {
-				return q.Denied() // and not the silence that follows it
 			}
 			return err
 		})
@@ -173,17 +174,21 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 			q.state = stream
 		case filesStream:
 			q.files = stream
+		case alertsStream:
+			q.alerts = stream
 		}
 	}
 	return nil
 }
 
-// Denied is the last operation that the server did not permit; nil for none.
+// Denied says which operation the server did not permit last; nil for none.
 func (q *Queue) Denied() error {
-	if err := q.denied.Load(); err != nil {
-		return *err
+	err := q.denied.Load()
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &notebooks.Error{Kind: notebooks.KindProvider, Msg: "the server of the queue refuses it: " +
+		strings.TrimPrefix((*err).Error(), "nats: "), Hint: "the account needs what docs/queue.md lists", Err: *err}
 }
 
 // Close ends the connection, and the embedded server if this process has it.
@@ -201,9 +206,12 @@ func (q *Queue) Close() {
 const patience = 30 * time.Second
 
 // retry does something again while the server is away, or another process takes its place.
-func retry(ctx context.Context, do func() error) error {
+func (q *Queue) retry(ctx context.Context, do func() error) error {
 	for begin := time.Now(); ; {
 		err := do()
+		if denied := q.Denied(); err != nil && denied != nil {
+			return denied // and not the silence that follows it
+		}
 		if err == nil || !passing(err) || ctx.Err() != nil || time.Since(begin) > patience {
 			return err
 		}

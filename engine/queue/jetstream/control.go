@@ -26,7 +26,7 @@ func (q *Queue) set(ctx context.Context, subject string, value any, ttl time.Dur
 	if ttl > 0 {
 		options = append(options, jetstream.WithMsgTTL(ttl))
 	}
-	return retry(ctx, func() error {
+	return q.retry(ctx, func() error {
 		_, err := q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: body}, options...)
 		return err
 	})
@@ -46,14 +46,14 @@ func (q *Queue) get(ctx context.Context, subject string, value any) (bool, error
 
 // drop removes the values of a subject, which may have wildcards.
 func (q *Queue) drop(ctx context.Context, subject string) error {
-	return retry(ctx, func() error { return q.state.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
+	return q.retry(ctx, func() error { return q.state.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
 }
 
 // each calls do with every value of a subject with wildcards, in the order in which they were kept.
 func (q *Queue) each(ctx context.Context, subject string, do func(subject string, data []byte) error) error {
 	for from := uint64(1); ; {
 		var msg *jetstream.RawStreamMsg
-		err := retry(ctx, func() (err error) {
+		err := q.retry(ctx, func() (err error) {
 			msg, err = q.state.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
 			return err
 		})
@@ -102,8 +102,15 @@ func (q *Queue) Workers(ctx context.Context) (list []queue.Worker, err error) {
 
 // Waits says why no worker takes a job that waits; nothing if one may.
 func (q *Queue) Waits(ctx context.Context, job *queue.Job, now time.Time) ([]string, error) {
+	if job.State == queue.StateHeld {
+		return q.holds(ctx, job)
+	}
 	if job.State != queue.StateEnqueued {
 		return nil, nil
+	}
+	var p queue.Pause
+	if paused, err := q.get(ctx, "mm.pause."+job.Queue, &p); err != nil || paused {
+		return []string{"the queue " + p.Queue + " was paused by " + p.By + ": " + p.Reason}, err
 	}
 	list, err := q.Workers(ctx)
 	if err != nil {

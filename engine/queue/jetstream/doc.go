@@ -5,9 +5,13 @@
 //	MARKMILL_EVENTS  mm.ev.JOB                 entries; each is published with the sequence of the one before it
 //	MARKMILL_CONTROL mm.ctl.JOB                last value: somebody wants the job to end
 //	MARKMILL_STATE   mm.job.STATE.QUEUE.JOB    index of the jobs, which follows the entries
+//	                 mm.dep.OTHER.JOB          the job is held by the other one
+//	                 mm.pause.QUEUE            no job of the queue is taken
+//	                 mm.one.KEY                the last job of a singleton
 //	                 mm.labels.QUEUE.LABELS    sets of labels that a job needed
 //	                 mm.worker.NAME            what a worker says of itself
 //	MARKMILL_FILES   mm.cas.SHA256             parts of files, mm.base.COMMIT base commits; written once
+//	                 mm.steer.JOB              what the agent of a job is told, and its answer, not stored
 //	                 mm.hb.JOB                 heartbeats of the worker that has the job, not stored
 //
 // What always holds: the entries are the truth, and a message of MARKMILL_JOBS is only a wake-up. Leases are not

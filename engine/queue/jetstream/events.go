@@ -52,7 +52,7 @@ func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queu
 	}
 	id := nuid.Next()
 	var at uint64
-	err = retry(ctx, func() error {
+	err = q.retry(ctx, func() error {
 		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(last),
 			jetstream.WithRetryAttempts(0))
 		if err == nil {
@@ -91,7 +91,7 @@ func isConflict(err error) bool {
 // next returns the first entry of a job from a sequence on; nil if there is none.
 func (q *Queue) next(ctx context.Context, job string, from uint64) (e *queue.Entry, at uint64, err error) {
 	var msg *jetstream.RawStreamMsg
-	err = retry(ctx, func() (err error) {
+	err = q.retry(ctx, func() (err error) {
 		msg, err = q.events.GetMsg(ctx, max(from, 1), jetstream.WithGetMsgSubject(subject(job)))
 		return err
 	})
@@ -172,6 +172,38 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// values calls each with the last message of every subject that matches, and its sequence, in the order of these. Of
+// entries it reads the headers alone.
+func (q *Queue) values(ctx context.Context, stream, subjects string, each func(jetstream.Msg, uint64) error) error {
+	consumer, err := q.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: stream == eventsStream})
+	if err != nil {
+		return err
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil || info.NumPending == 0 {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		meta, err := msg.Metadata()
+		if err == nil {
+			err = each(msg, meta.Sequence.Stream)
+		}
+		if err != nil || meta.NumPending == 0 {
+			return err
 		}
 	}
 }

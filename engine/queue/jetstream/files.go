@@ -56,7 +56,7 @@ func (q *Queue) putPart(ctx context.Context, data []byte) (string, error) {
 
 // putOnce stores a message whose subject has none yet.
 func (q *Queue) putOnce(ctx context.Context, subject string, data []byte) error {
-	return retry(ctx, func() error {
+	return q.retry(ctx, func() error {
 		_, err := q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(0),
 			jetstream.WithRetryAttempts(0))
 		if isConflict(err) {
@@ -100,7 +100,7 @@ func (q *Queue) getBytes(ctx context.Context, file queue.File) ([]byte, error) {
 }
 
 func (q *Queue) stored(ctx context.Context, subject string) (data []byte, err error) {
-	err = retry(ctx, func() error {
+	err = q.retry(ctx, func() error {
 		msg, err := q.files.GetLastMsgForSubject(ctx, subject)
 		if err == nil {
 			data = msg.Data

@@ -33,7 +33,7 @@ func (q *Queue) index(ctx context.Context, job *queue.Job, first bool) error {
 	}
 	msg := nats.NewMsg("mm.job." + indexed(job.State) + "." + job.Queue + "." + job.ID)
 	msg.Header.Set(jobHeader, string(state))
-	return retry(ctx, func() error {
+	return q.retry(ctx, func() error {
 		_, err := q.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 		if err == nil && !first {
 			err = q.state.Purge(ctx, jetstream.WithPurgeSubject("mm.job.*.*."+job.ID), jetstream.WithPurgeKeep(1))
@@ -126,7 +126,7 @@ func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.Consume
 	cfg.AckPolicy, cfg.HeadersOnly, cfg.MemoryStorage = jetstream.AckNonePolicy, true, true
 	cfg.InactiveThreshold = 10 * time.Second // the server removes it then
 	var consumer jetstream.Consumer
-	err = retry(ctx, func() (err error) {
+	err = q.retry(ctx, func() (err error) {
 		consumer, err = q.js.CreateConsumer(ctx, stream, cfg)
 		return err
 	})

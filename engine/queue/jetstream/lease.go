@@ -136,6 +136,9 @@ func (l *Lease) End(ctx context.Context, e *queue.Entry) error {
 	if err := l.Publish(ctx, e); err != nil {
 		return err
 	}
+	if err := l.t.q.settle(ctx, l.id, l.t.now().UTC()); err != nil {
+		return nil // the wake-up stays, and whoever gets it does that
+	}
 	l.msgMu.Lock()
 	defer l.msgMu.Unlock()
 	_ = l.msg.DoubleAck(ctx) // a wake-up of a job that has ended is removed by whoever gets it

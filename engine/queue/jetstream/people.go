@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,7 +35,7 @@ func (q *Queue) wake(ctx context.Context, job *queue.Job) error {
 			return err
 		}
 	}
-	return retry(ctx, func() error {
+	return q.retry(ctx, func() error {
 		_, err := q.js.Publish(ctx, wakeSubject(job.Queue, job.Priority, set, job.ID), nil, jetstream.WithRetryAttempts(0))
 		return err
 	})
@@ -47,15 +48,36 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 		return nil, false, err
 	}
 	if h == nil {
-		// The wake-up comes first: one without a job is dropped in its time, and a job without one would be lost.
 		e := &queue.Entry{Kind: queue.Enqueued, Time: now, By: spec.By, Spec: spec}
-		state := queue.Job{}
-		if err := errors.Join(state.Add(e), q.wake(ctx, &state)); err != nil {
+		state := &queue.Job{}
+		if err := errors.Join(state.Add(e), q.checkAfter(ctx, spec.After)); err != nil {
 			return nil, false, err
 		}
-		_, err := q.append(ctx, &state, 0, e)
+		older := ""
+		if spec.Singleton != nil {
+			instead, cancel, err := q.single(ctx, spec, now)
+			if err != nil || instead != nil {
+				return instead, false, err
+			}
+			older = cancel
+			*state = queue.Job{} // what it is behind is known now
+			if err := state.Add(e); err != nil {
+				return nil, false, err
+			}
+		}
+		// What makes the job go on comes first: without a job it is dropped in its time, and a job without it would be lost.
+		if err := q.ready(ctx, state, now); err != nil {
+			return nil, false, err
+		}
+		_, err := q.append(ctx, state, 0, e)
+		if err == nil && older != "" {
+			err = q.supersede(ctx, older, spec, now)
+		}
+		if err == nil && state.State == queue.StateHeld {
+			state, err = q.free(ctx, spec.ID, now) // what it comes after may be there
+		}
 		if err == nil {
-			return &state, true, nil
+			return state, true, nil
 		}
 		if !errors.Is(err, ErrFenced) {
 			return nil, false, err
@@ -65,6 +87,27 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 		}
 	}
 	return &h.Job, false, nil
+}
+
+// supersede cancels the job whose place another one takes, if it has not ended by itself.
+func (q *Queue) supersede(ctx context.Context, older string, spec *queue.Spec, now time.Time) error {
+	_, err := q.Cancel(ctx, older, spec.By, "job "+spec.ID+" of the singleton "+spec.Singleton.Key+" takes its place", now)
+	if h, readErr := q.read(ctx, older); readErr == nil && h != nil && h.State.Ended() {
+		return nil
+	}
+	return err
+}
+
+// ready makes a job go on that waits: now, or when other jobs have ended.
+func (q *Queue) ready(ctx context.Context, job *queue.Job, now time.Time) error {
+	if job.State != queue.StateHeld {
+		return q.wake(ctx, job)
+	}
+	others := job.After
+	if job.Behind != "" {
+		others = append(slices.Clone(others), job.Behind)
+	}
+	return q.hold(ctx, others, job.ID, now)
 }
 
 // Job returns a job with its history.
@@ -98,7 +141,7 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 			return nil, noJob(id)
 		case h.State.Ended():
 			return nil, refused("job %s has ended already: %s", id, h.State)
-		case h.State == queue.StateEnqueued:
+		case h.State == queue.StateEnqueued, h.State == queue.StateHeld:
 			state := h.Job
 			e := &queue.Entry{Kind: queue.Canceled, Time: now, By: by, Reason: reason}
 			if err := state.Add(e); err != nil {
@@ -107,13 +150,16 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 			if _, err = q.append(ctx, &state, h.last, e); errors.Is(err, ErrFenced) {
 				continue // a worker has taken it meanwhile
 			}
+			if err == nil {
+				err = q.settle(ctx, id, now)
+			}
 			return &state, err
 		}
 		body, err := codec.Marshal(control{Job: id, Begun: h.begun, By: by, Reason: reason})
 		if err != nil {
 			return nil, err
 		}
-		return &h.Job, retry(ctx, func() error {
+		return &h.Job, q.retry(ctx, func() error {
 			_, err := q.js.Publish(ctx, "mm.ctl."+id, body, jetstream.WithRetryAttempts(0))
 			return err
 		})
@@ -152,17 +198,30 @@ func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time)
 		return nil, refused("job %s has passed, and there is nothing to do again", id)
 	case h.State.Ended():
 		e := &queue.Entry{Kind: queue.Enqueued, Time: now, By: by, Reason: reason}
-		if err := h.Add(e); err != nil {
+		if err := errors.Join(h.Add(e), q.checkAfter(ctx, h.After)); err != nil {
 			return nil, err
+		}
+		if s := h.Spec(); s.Singleton != nil {
+			alone := *s
+			alone.Singleton = &queue.Singleton{Key: s.Singleton.Key, Overlap: queue.OverlapSkip}
+			if other, _, err := q.single(ctx, &alone, now); err != nil || other != nil {
+				if err == nil {
+					err = refused("job %s of the same singleton, %s, is %s; cancel it first", other.ID, s.Singleton.Key, other.State)
+				}
+				return nil, err
+			}
 		}
 		if _, err := q.append(ctx, &h.Job, h.last, e); err != nil {
 			return nil, err
 		}
-	case h.State != queue.StateEnqueued:
+	case h.State != queue.StateEnqueued && h.State != queue.StateHeld:
 		return nil, refused("job %s is %s; cancel it first", id, h.State)
 	}
 	// Also for a job that waits: whoever put it back may have been killed before this.
-	return &h.Job, q.wake(ctx, &h.Job)
+	if err := q.ready(ctx, &h.Job, now); err != nil || h.State != queue.StateHeld {
+		return &h.Job, err
+	}
+	return q.free(ctx, id, now)
 }
 
 // beat tells the other workers that the one of a job is alive.

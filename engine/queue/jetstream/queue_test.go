@@ -247,6 +247,237 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+// submitAfter submits a job that comes after others.
+func submitAfter(t *testing.T, q *Queue, id string, after ...string) (*queue.Job, error) {
+	t.Helper()
+	job, _, err := q.Submit(t.Context(), &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, After: after,
+		By: "t"}, time.Now())
+	return job, err
+}
+
+func there(t *testing.T, q *Queue, id string) bool {
+	h, err := q.read(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h != nil
+}
+
+func end(t *testing.T, from *Taker, id string, kind queue.Kind) {
+	t.Helper()
+	l := take(t, from)
+	if l.Job.ID != id {
+		t.Fatalf("%s is taken instead of %s", l.Job.ID, id)
+	}
+	if err := l.End(t.Context(), &queue.Entry{Kind: kind, Reason: "so it ended"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAfter: a job is taken when all that it comes after have completed, and ends when one of them fails, with those
+// that come after it. Each is put back when what it comes after is.
+func TestAfter(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	submit(t, q, "a", queue.Normal)
+	submit(t, q, "b", queue.Normal)
+	for id, after := range map[string][]string{"both": {"a", "b"}, "b2": {"b"}} {
+		if job, err := submitAfter(t, q, id, after...); err != nil || job.State != queue.StateHeld {
+			t.Fatal(job, err)
+		}
+	}
+	if _, err := submitAfter(t, q, "b3", "b2"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := submitAfter(t, q, "x", "nothing"); err == nil || there(t, q, "x") {
+		t.Errorf("%v: a job comes after one that is not there", err)
+	}
+	from := taker(t, q, "w")
+	end(t, from, "a", queue.Completed)
+	if h := state(t, q, "both"); h.State != queue.StateHeld {
+		t.Errorf("%+v", h.Job)
+	}
+	if waits, err := q.Waits(t.Context(), &state(t, q, "both").Job, time.Now()); err != nil ||
+		fmt.Sprint(waits) != "[job b, which it comes after, is enqueued]" {
+		t.Error(waits, err)
+	}
+	end(t, from, "b", queue.Failed)
+	for id, why := range map[string]string{"both": "job b, which it came after, is failed: so it ended",
+		"b2": "job b, which it came after, is failed: so it ended", "b3": "job b2, which it came after, is canceled: job b,"} {
+		if h := state(t, q, id); h.State != queue.StateCanceled || !strings.HasPrefix(h.Reason, why) {
+			t.Errorf("%+v", h.Job)
+		}
+	}
+	if _, err := q.Retry(t.Context(), "both", "p", "why", time.Now()); err == nil {
+		t.Error("a job is put back that would never run")
+	}
+	for _, id := range []string{"b", "both"} {
+		if _, err := q.Retry(t.Context(), id, "p", "why", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(t, from, "b", queue.Completed)
+	end(t, from, "both", queue.Completed)
+	if job, err := submitAfter(t, q, "late", "a", "both"); err != nil || job.State != queue.StateEnqueued {
+		t.Error(job, err)
+	}
+	end(t, from, "late", queue.Completed)
+	if n := q.mustCount(t, "mm.dep.>"); n != 0 {
+		t.Errorf("%d messages are left", n)
+	}
+}
+
+// TestSweep: what a process that is killed between the end of a job and those that come after it leaves, a worker does.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	submit(t, q, "a", queue.Normal)
+	if _, err := submitAfter(t, q, "b", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := submitAfter(t, q, "c", "b"); err != nil {
+		t.Fatal(err)
+	}
+	l := take(t, taker(t, q, "w"))
+	if err := l.Publish(t.Context(), &queue.Entry{Kind: queue.Completed}); err != nil { // and killed
+		t.Fatal(err)
+	}
+	if err := l.msg.DoubleAck(t.Context()); err != nil { // as if there had been none, as of jobs that were held
+		t.Fatal(err)
+	}
+	from := taker(t, q, "next")
+	end(t, from, "b", queue.Completed)
+	end(t, from, "c", queue.Completed)
+}
+
+// TestPause: no job of a queue that is paused is taken, and a worker does not wait for it to end.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	submit(t, q, "j", queue.Normal)
+	from := taker(t, q, "w")
+	if err := q.Pause(t.Context(), queue.Pause{Queue: "default", By: "p", Reason: "why"}); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := from.Take(t.Context(), true); l != nil || err != nil {
+		t.Fatalf("%v, %v: a job of a queue that is paused is taken", l, err)
+	}
+	if waits, err := q.Waits(t.Context(), &state(t, q, "j").Job, time.Now()); err != nil ||
+		fmt.Sprint(waits) != "[the queue default was paused by p: why]" {
+		t.Error(waits, err)
+	}
+	if p, err := q.Resume(t.Context(), "default"); err != nil || p.Reason != "why" {
+		t.Fatal(p, err)
+	}
+	if _, err := q.Resume(t.Context(), "default"); err == nil {
+		t.Error("a queue that is not paused is resumed")
+	}
+	end(t, from, "j", queue.Completed)
+}
+
+// TestSingleton: of jobs of one key no two run at the same time, whatever becomes of those between.
+func TestSingleton(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	one := func(id, overlap string) *queue.Job {
+		t.Helper()
+		job, _, err := q.Submit(t.Context(), &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, By: "t",
+			Singleton: &queue.Singleton{Key: "k", Overlap: overlap, Say: "go on"}}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return job
+	}
+	want := func(id string, is queue.State) {
+		t.Helper()
+		if h := state(t, q, id); h.State != is {
+			t.Errorf("%+v", h.Job)
+		}
+	}
+	from := taker(t, q, "w")
+	one("a", queue.OverlapQueue)
+	running := take(t, from)
+	if job := one("b", queue.OverlapSkip); job.ID != "a" || there(t, q, "b") {
+		t.Errorf("%+v", job)
+	}
+	one("c", queue.OverlapQueue)
+	if _, err := q.Cancel(t.Context(), "c", "p", "why", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	one("d", queue.OverlapQueue) // behind a, which c was behind
+	one("e", queue.OverlapCancel)
+	want("d", queue.StateCanceled)
+	want("e", queue.StateHeld)
+	if err := running.End(t.Context(), &queue.Entry{Kind: queue.Failed}); err != nil {
+		t.Fatal(err)
+	}
+	l := take(t, from)
+	if l.Job.ID != "e" {
+		t.Fatal(l.Job.ID)
+	}
+	if _, err := q.Retry(t.Context(), "a", "p", "why", time.Now()); err == nil {
+		t.Error("a job is put back while another one of its singleton runs")
+	}
+	said, busy := "", errors.New("no agent is at work")
+	if err := l.Hear(func(by, text string) error { said += by + ": " + text; return busy }); err != nil {
+		t.Fatal(err)
+	}
+	if job := one("f", queue.OverlapSteer); job.State != queue.StateHeld || job.Behind != "e" {
+		t.Errorf("%+v", job)
+	}
+	if job := one("g", queue.OverlapSteer); job.State != queue.StateHeld { // f waits, and g takes its place
+		t.Errorf("%+v", job)
+	}
+	want("f", queue.StateCanceled)
+	if _, err := q.Cancel(t.Context(), "g", "p", "why", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	busy = nil
+	if job := one("h", queue.OverlapSteer); job.ID != "e" || there(t, q, "h") || said != "t: go ont: go on" {
+		t.Errorf("%+v, %s", job, said)
+	}
+	if err := q.Steer(t.Context(), "a", "p", "x"); err == nil {
+		t.Error("a job that has ended is told something")
+	}
+	if err := l.End(t.Context(), &queue.Entry{Kind: queue.Completed}); err != nil {
+		t.Fatal(err)
+	}
+	if job := one("i", queue.OverlapSkip); job.ID != "i" || job.State != queue.StateEnqueued {
+		t.Errorf("%+v", job)
+	}
+	end(t, from, "i", queue.Completed)
+	if _, err := q.Retry(t.Context(), "a", "p", "why", time.Now()); err != nil {
+		t.Error(err)
+	}
+	end(t, from, "a", queue.Completed)
+}
+
+// TestSingletonAtOnce: of several that are submitted at once, one is.
+func TestSingletonAtOnce(t *testing.T) {
+	t.Parallel()
+	q := open(t, t.TempDir())
+	made := make(chan bool, 8)
+	for i := range cap(made) {
+		go func() {
+			_, ok, err := q.Submit(t.Context(), &queue.Spec{ID: fmt.Sprint("j", i), Queue: "default", Priority: queue.Normal,
+				By: "t", Singleton: &queue.Singleton{Key: "k", Overlap: queue.OverlapSkip}}, time.Now())
+			if err != nil {
+				t.Error(err)
+			}
+			made <- ok
+		}()
+	}
+	n := 0
+	for range cap(made) {
+		if <-made {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d were submitted", n)
+	}
+}
+
 // TestHandover: when the process that has the server ends, another one takes its place, with everything.
 func TestHandover(t *testing.T) {
 	t.Parallel()

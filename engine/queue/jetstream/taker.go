@@ -34,7 +34,8 @@ type Taker struct {
 	tended sync.WaitGroup
 
 	mu        sync.Mutex
-	consumers []consumer           // the most urgent first
+	consumers []consumer // the most urgent first
+	paused    map[string]bool
 	heard     map[string]time.Time // of each job, the last heartbeat
 	since     time.Time            // since when heartbeats are heard
 	held      map[string]*Lease
@@ -58,7 +59,7 @@ func (q *Queue) NewTaker(ctx context.Context, self queue.Worker, lease time.Dura
 			return nil, err
 		}
 	}
-	if err := errors.Join(t.learn(ctx), t.greet(ctx)); err != nil {
+	if err := errors.Join(t.learn(ctx), t.look(ctx), t.greet(ctx), q.sweep(ctx, now().UTC())); err != nil {
 		return nil, err
 	}
 	for subject, handle := range map[string]nats.MsgHandler{"mm.hb.*": t.hear, "mm.ctl.*": t.obey} {
@@ -76,7 +77,7 @@ func (q *Queue) NewTaker(ctx context.Context, self queue.Worker, lease time.Dura
 	q.back.Store(&back)
 	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 	t.tended.Go(func() { t.tend(ctx) })
-	return t, q.nc.FlushTimeout(patience)
+	return t, errors.Join(q.nc.FlushTimeout(patience), q.Denied())
 }
 
 // consume adds the consumers of a queue and a set of labels.
@@ -107,7 +108,9 @@ func (t *Taker) learn(ctx context.Context) error {
 		err := t.q.each(ctx, "mm.labels."+name+".*", func(subject string, data []byte) error {
 			var needed []string
 			set := jobOf(subject)
-			known := slices.ContainsFunc(t.those(), func(c consumer) bool { return c.queue == name && c.set == set })
+			t.mu.Lock()
+			known := slices.ContainsFunc(t.consumers, func(c consumer) bool { return c.queue == name && c.set == set })
+			t.mu.Unlock()
 			if err := codec.Unmarshal(data, &needed); err != nil || known || !queue.Offers(t.self.Labels, needed) {
 				return err
 			}
@@ -120,11 +123,11 @@ func (t *Taker) learn(ctx context.Context) error {
 	return nil
 }
 
-// those returns the consumers.
+// those returns the consumers of queues that are not paused.
 func (t *Taker) those() []consumer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.consumers
+	return slices.DeleteFunc(slices.Clone(t.consumers), func(c consumer) bool { return t.paused[c.queue] })
 }
 
 // greet says that the worker is there.
@@ -143,9 +146,9 @@ func (t *Taker) tend(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		_ = t.learn(ctx) // what fails is done again
+		_ = errors.Join(t.learn(ctx), t.look(ctx)) // what fails is done again
 		if t.now().Sub(t.self.Seen) > greeting {
-			_ = t.greet(ctx)
+			_ = errors.Join(t.greet(ctx), t.q.sweep(ctx, t.now().UTC()))
 		}
 	}
 }
@@ -285,7 +288,13 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 		}
 		return nil, msg.NakWithDelay(time.Second) // it is being submitted
 	case h.State.Ended():
-		return nil, errors.Join(t.q.index(ctx, &h.Job, false), msg.Ack())
+		err := errors.Join(t.q.index(ctx, &h.Job, false), t.q.settle(ctx, id, t.now().UTC()))
+		if err != nil {
+			return nil, errors.Join(err, msg.NakWithDelay(t.lease))
+		}
+		return nil, msg.Ack()
+	case h.State == queue.StateHeld: // it was put back, and waits for others again
+		return nil, msg.Ack()
 	case held != nil:
 		held.adopt(msg)
 		return nil, nil
@@ -296,9 +305,15 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 	}
 	l := &Lease{t: t, id: id, msg: msg, state: h.Job, last: h.last, begun: h.begun, done: make(chan struct{})}
 	asked, err := t.q.asked(ctx, h)
+	paused := false
+	if err == nil {
+		paused, err = t.q.get(ctx, "mm.pause."+h.Queue, &queue.Pause{})
+	}
 	switch {
 	case err != nil:
 		return nil, errors.Join(err, msg.NakWithDelay(time.Second))
+	case paused:
+		return nil, errors.Join(t.look(ctx), msg.NakWithDelay(pausedFor))
 	case asked != nil:
 		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Canceled, By: asked.By, Reason: asked.Reason}))
 	case h.InVain >= MaxInVain:

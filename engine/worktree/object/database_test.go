@@ -28,7 +28,7 @@ func TestDatabase(t *testing.T) {
 		g := gittest.New(t, "--object-format="+format.Name)
 		r := rand.New(rand.NewPCG(3, 3))
 		var text strings.Builder
-		for i := range 30 {
+		for i := range 16 {
 			for range 20 {
 				fmt.Fprintf(&text, "line %d of many\n", r.Uint64())
 			}

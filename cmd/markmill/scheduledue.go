@@ -1,0 +1,364 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
+	"markmill/cmd/api/files"
+	"markmill/cmd/api/schedules"
+	"markmill/engine"
+	"markmill/engine/schedule"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+func (a *app) scheduleRunDue() *cobra.Command {
+	jobs, quiet := 4, false
+	c := &cobra.Command{
+		Use: "run-due [NOTEBOOK…]", Short: "Run the scheduled notebooks that are due", Args: args(0, -1),
+		Long: `Runs every notebook of the repository that is due, as markmill run does, and notes in .markmill/schedules
+which due time it was. It needs neither a daemon nor a queue: let cron or a timer call it every minute (see markmill
+schedule install). Called twice at the same time, each due time runs once. While a run goes on it looks every 20 s for
+what else is due.
+
+A notebook that is seen for the first time, or whose cron expression has changed, is due from then on.
+
+Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule has a mistake.`,
+		Example: "  markmill schedule run-due\n  markmill schedule run-due reports/daily.md",
+		RunE: func(c *cobra.Command, paths []string) error {
+			if jobs < 1 || jobs > 256 {
+				return usagef("-j %d: give a number from 1 to 256", jobs)
+			}
+			store, src, err := a.scheduleHere()
+			if err != nil {
+				return err
+			}
+			for i, path := range paths {
+				paths[i] = files.Absolute(path)
+			}
+			if err := schedules.Beat(store, "markmill schedule run-due", a.now()); err != nil {
+				return err
+			}
+			d := &dueRuns{app: a, store: store, src: src, quiet: quiet}
+			list, err := schedules.Find(c.Context(), src, paths...)
+			if err != nil {
+				return err
+			}
+			if len(paths) == 1 && len(list) == 1 {
+				return d.runOne(c.Context(), &list[0])
+			}
+			return d.runAll(c.Context(), jobs, paths)
+		},
+	}
+	c.Flags().IntVarP(&jobs, "jobs", "j", jobs, "run up to `N` notebooks at once")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say only what went wrong")
+	return c
+}
+
+// dueRuns runs what is due in a repository.
+type dueRuns struct {
+	*app
+	store runs.Store
+	src   *worktree.Source
+	quiet bool
+}
+
+// lookAgain is how often it is looked what else is due while a run goes on.
+const lookAgain = 20 * time.Second
+
+// runAll has a process of its own run each notebook that is due, until nothing is.
+func (d *dueRuns) runAll(ctx context.Context, jobs int, paths []string) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var (
+		group   sync.WaitGroup
+		mu      sync.Mutex
+		running = map[string]bool{}
+		worst   int
+		ended   = make(chan struct{}, 1)
+	)
+	defer group.Wait()
+	for {
+		list, err := schedules.Find(ctx, d.src, paths...)
+		if err != nil {
+			return err
+		}
+		for _, n := range list {
+			mu.Lock()
+			skip := running[n.Path] || len(running) >= jobs
+			mu.Unlock()
+			if skip {
+				continue
+			}
+			due, err := d.due(&n)
+			if err != nil {
+				d.tell("markmill: %s\n", err)
+				worst = max(worst, exitOf(err))
+			}
+			if !due {
+				continue
+			}
+			args := []string{"schedule", "run-due", filepath.Join(d.src.Root(), filepath.FromSlash(n.Path))}
+			if d.quiet {
+				args = append(args, "--quiet")
+			}
+			cmd := exec.Command(self, args...) // a signal reaches it by itself
+			cmd.Stdout, cmd.Stderr, cmd.Dir = d.stdout, d.stderr, d.src.Root()
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			mu.Lock()
+			running[n.Path] = true
+			mu.Unlock()
+			group.Go(func() {
+				err := cmd.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if delete(running, n.Path); err != nil {
+					worst = max(worst, exitFail)
+				}
+				select {
+				case ended <- struct{}{}:
+				default:
+				}
+			})
+		}
+		mu.Lock()
+		none := len(running) == 0
+		mu.Unlock()
+		if none || ctx.Err() != nil {
+			return endWith(worst)
+		}
+		select {
+		case <-ctx.Done():
+		case <-ended:
+		case <-time.After(lookAgain):
+			if err := schedules.Beat(d.store, "markmill schedule run-due", d.now()); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// due reports whether a notebook has something to run, and notes one that is seen for the first time.
+func (d *dueRuns) due(n *schedules.Notebook) (bool, error) {
+	if n.Err != nil {
+		return false, n.Err
+	}
+	keep, err := schedules.Keep(d.store, n.Path)
+	if err != nil {
+		return false, err
+	}
+	s, err := keep.Load()
+	if err != nil || keep.Alive() && n.Overlap != notebooks.OverlapCancel {
+		return false, err
+	}
+	if s.Run != nil && !s.Run.Ended && !keep.Alive() { // its process was killed
+		return true, nil
+	}
+	was := s
+	due, cancel := s.Look(n.Schedule, n.Times, d.now().UTC())
+	if due.IsZero() && !cancel && !was.Seen.Equal(s.Seen) {
+		err = keep.Update(func(s *schedule.State) error {
+			s.Notebook = n.Path
+			s.Look(n.Schedule, n.Times, d.now().UTC())
+			return nil
+		})
+	}
+	return !due.IsZero() || cancel, err
+}
+
+// runOne runs a notebook if it is due. Another process may have the notebook, or take it: then there is nothing to do,
+// or its run is ended first.
+func (d *dueRuns) runOne(ctx context.Context, n *schedules.Notebook) error {
+	if n.Err != nil {
+		return n.Err
+	}
+	keep, err := schedules.Keep(d.store, n.Path)
+	if err != nil {
+		return err
+	}
+	for {
+		release, err := keep.Begin()
+		busy := errors.Is(err, runs.ErrLive)
+		if err != nil && !busy {
+			return err
+		}
+		var due time.Time
+		var ended *schedule.Run // the run to be ended
+		err = keep.Update(func(s *schedule.State) error {
+			s.Notebook = n.Path
+			going := s.Run != nil && !s.Run.Ended
+			switch {
+			case busy && !going:
+				return nil // that process is about to note its run, or has just done so
+			case going && !busy:
+				if due, err = d.settle(ctx, n, s.Run); err != nil {
+					return err
+				}
+			}
+			cancel := false
+			if due.IsZero() {
+				due, cancel = s.Look(n.Schedule, n.Times, d.now().UTC())
+			}
+			if !due.IsZero() {
+				s.Run = &schedule.Run{Due: due}
+			}
+			if cancel {
+				ended = s.Run
+			}
+			return nil
+		})
+		switch {
+		case err != nil || busy && ended == nil:
+		case busy:
+			if err = d.end(ctx, n, keep, ended); err == nil {
+				continue
+			}
+		case !due.IsZero():
+			err = d.run(ctx, n, keep, due)
+		}
+		if !busy {
+			release()
+		}
+		return err
+	}
+}
+
+// settle notes how the run of a process that was killed has ended. A run that never began is due again.
+func (d *dueRuns) settle(ctx context.Context, n *schedules.Notebook, r *schedule.Run) (again time.Time, err error) {
+	record := d.store.Record(runs.RunID(r.ID))
+	if r.ID == "" || !record.Has("") {
+		return r.Due.In(n.Times.Zone), nil
+	}
+	if _, err := record.Reconcile(d.now, api.Rebuild); err != nil {
+		return again, err
+	}
+	d.ended(ctx, n, r)
+	return again, nil
+}
+
+// ended notes how a run has ended, and commits its output.
+func (d *dueRuns) ended(_ context.Context, n *schedules.Notebook, r *schedule.Run) {
+	r.Ended, r.Error = true, ""
+	run, _, err := d.store.Record(runs.RunID(r.ID)).Load()
+	if err == nil {
+		r.Status = run.Status()
+	}
+	if err != nil {
+		r.Error = err.Error()
+		d.tell("markmill: %s: %s\n", n.Path, err)
+	}
+}
+
+// end ends a run that another process runs, and waits until that has let go.
+func (d *dueRuns) end(ctx context.Context, n *schedules.Notebook, keep *schedules.Keeper, r *schedule.Run) error {
+	asked := runs.AbortData{Reason: "due again (overlap: cancel)", Actor: "markmill schedule run-due", Time: d.now().UTC()}
+	dir := d.store.Path(runs.RunID(r.ID))
+	if r.ID != "" {
+		if _, err := api.Abort(ctx, dir, asked, d.now); err != nil && keep.Alive() {
+			if _, load, lerr := runs.At(dir).Load(); lerr == nil && load != nil {
+				return fmt.Errorf("%s: the run before is not ended: %w", n.Path, err)
+			}
+		}
+	}
+	for keep.Alive() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// run runs a notebook for a due time, which has been noted.
+func (d *dueRuns) run(ctx context.Context, n *schedules.Notebook, keep *schedules.Keeper, due time.Time) error {
+	if err := os.Chdir(d.src.Root()); err != nil {
+		return err
+	}
+	if !d.quiet {
+		d.tell("markmill: %s is due: %s\n", n.Path, due.Format(dueFormat))
+	}
+	o := defaultRunOptions()
+	o.progress = !d.quiet
+	eng, plan, output, err := d.plan(ctx, n, due, o)
+	note := func(change func(*schedule.Run)) error {
+		return keep.Update(func(s *schedule.State) error { change(s.Run); return nil })
+	}
+	if err != nil {
+		return errors.Join(err, note(func(r *schedule.Run) { r.Ended, r.Error = true, err.Error() }))
+	}
+	id := plan.Request().ID
+	if err := note(func(r *schedule.Run) { r.ID = string(id) }); err != nil {
+		return err
+	}
+	err = d.runPlan(ctx, eng, plan, output, o)
+	return errors.Join(err, note(func(r *schedule.Run) {
+		if err != nil && !d.store.Record(id).Has("") { // it did not begin
+			r.Ended, r.Error = true, err.Error()
+			return
+		}
+		d.ended(ctx, n, r)
+	}))
+}
+
+// plan plans the run of a notebook that is due.
+func (d *dueRuns) plan(ctx context.Context, n *schedules.Notebook, due time.Time, o *runOptions) (
+	*engine.Engine, *engine.Plan, string, error) {
+	fail := func(err error) (*engine.Engine, *engine.Plan, string, error) { return nil, nil, "", err }
+	var err error
+	o.logLevel = "INFO"
+	if d.quiet {
+		o.logLevel = "ERROR"
+	}
+	if o.req.Given, err = schedule.Given(n.Schedule, due); err != nil {
+		return fail(err)
+	}
+	output := schedule.Output(n.Schedule, due)
+	if n.Commit != "" {
+		output = "" // it goes into the branch alone
+	}
+	if err := o.check(output); err != nil {
+		return fail(err)
+	}
+	given := len(o.req.Given) > 0
+	file := filepath.FromSlash(n.Path)
+	src, madeOf, err := d.readRun(file, false, given)
+	if err != nil {
+		return fail(err)
+	}
+	eng, err := d.engine(d.src.Root())
+	if err != nil {
+		return fail(err)
+	}
+	eng.Source = d.src
+	o.req.MadeOf, o.req.Path, o.req.Repository = madeOf, n.Path, d.src.Root()
+	if o.req.Source, err = d.runnable(file, src, given); err != nil {
+		return fail(err)
+	}
+	if several, err := o.attempts(eng); err != nil || several {
+		return fail(errors.Join(err, usagef("%s asks for several attempts, which a schedule does not compare", n.Path)))
+	}
+	if dir := filepath.Dir(filepath.FromSlash(output)); output != "" && !api.HasPlaceholders(dir) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fail(err)
+		}
+	}
+	plan, output, err := d.app.plan(ctx, eng, file, output, n.Output, o)
+	return eng, plan, output, err
+}

@@ -1,0 +1,221 @@
+package queue
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/expr"
+	"markmill/runs"
+)
+
+// What an alert is about.
+const (
+	AboutRun        = "run"
+	AboutCheck      = "check"
+	AboutExpression = "expression"
+)
+
+// Alert is one transition that somebody is told of. Its id follows from the series, what it is about, the run, and the
+// states before and after, so that it is the same however often it is derived.
+type Alert struct {
+	ID       string     `json:"id"`
+	Project  string     `json:"project"` // name of the repository's folder
+	Notebook string     `json:"notebook"`
+	Title    string     `json:"title,omitzero"`
+	By       string     `json:"by,omitzero"` // NAME=VALUE of the parameters that tell the states apart
+	Run      runs.RunID `json:"run_id"`
+	Time     time.Time  `json:"time"`           // when the run ended
+	About    string     `json:"about"`          // run, check, expression
+	Name     string     `json:"name"`           // of the check; the expression; "" for the run
+	Event    string     `json:"event"`          // fail, warn, critical, recover, holds
+	Before   string     `json:"before"`         // the state before; "" is not known
+	State    string     `json:"state"`          // the state now
+	Value    codec.Raw  `json:"value,omitzero"` // number that a check measured
+	Unit     string     `json:"unit,omitzero"`
+	Message  string     `json:"message,omitzero"`
+	Place    int        `json:"place"` // among the alerts of the run, from 0
+}
+
+// Bad reports whether the alert tells of something bad.
+func (a *Alert) Bad() bool { return a.Event != notebooks.AlertRecover }
+
+// Words say in one line what has happened, without the name of the notebook.
+func (a *Alert) Words() string {
+	name := a.About
+	if a.Name != "" {
+		name += " " + a.Name
+	}
+	data := runs.CheckData{State: runs.CheckState(a.State), Value: a.Value, Unit: a.Unit, Message: a.Message}
+	words := name + " is " + data.Words()
+	if a.Before != "" {
+		words += fmt.Sprintf(" (it was %s)", a.Before)
+	}
+	return words
+}
+
+// States of runs and expressions.
+const (
+	stateOK      = string(runs.CheckOK)
+	stateFailed  = "failed"
+	stateHolds   = "holds"
+	eventHolds   = "holds"
+	mostRecent   = 256 // runs that a series remembers
+	messageBytes = 1000
+)
+
+// Series is what is known of the runs of a notebook after the last one that was looked at, with the alerts of that one.
+type Series struct {
+	Project  string            `json:"project"`
+	Notebook string            `json:"notebook"`
+	By       string            `json:"by,omitzero"`
+	States   map[string]string `json:"states"` // by what they are about
+	Recent   []runs.RunID      `json:"recent"` // runs that it has seen, the last one last
+	Alerts   []Alert           `json:"alerts"` // of the last one
+	To       []string          `json:"to"`     // names of targets of the alerts
+}
+
+// NewSeries is the series of a run of which nothing is known yet.
+func NewSeries(project string, run *runs.Run, rules *notebooks.Alerts) *Series {
+	s := &Series{Project: project, Notebook: run.Started.SourcePath, States: map[string]string{}}
+	if s.Notebook == "" {
+		s.Notebook = run.Started.Notebook
+	}
+	for _, name := range rules.By {
+		for _, p := range run.Contract.Parameters {
+			if p.Name == name {
+				s.By += fmt.Sprintf("%s=%s ", name, p.Value)
+			}
+		}
+	}
+	if s.By != "" {
+		s.By = s.By[:len(s.By)-1]
+	}
+	return s
+}
+
+// Key names the series: a word.
+func (s *Series) Key() string { return digest(s.Project, s.Notebook, s.By) }
+
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Seen reports whether the series has looked at a run.
+func (s *Series) Seen(id runs.RunID) bool { return slices.Contains(s.Recent, id) }
+
+// Add looks at a run that has ended, or was killed, and replaces the alerts of the series with its own. A state that the
+// run says nothing of stays as it was.
+func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now time.Time) {
+	s.Alerts, s.To = nil, rules.To
+	s.Recent = append(s.Recent, run.ID)
+	s.Recent = s.Recent[max(0, len(s.Recent)-mostRecent):]
+	at := run.FinishedAt
+	if at.IsZero() {
+		at = now
+	}
+	from := Alert{Project: s.Project, Notebook: s.Notebook, Title: title, By: s.By, Run: run.ID, Time: at.UTC()}
+	for _, c := range run.Checks() {
+		if carried(run, c.Step) { // found by an earlier run
+			continue
+		}
+		a := from
+		a.About, a.Name, a.State, a.Value, a.Unit, a.Message = AboutCheck, c.Name, string(c.State), c.Value, c.Unit, c.Message
+		switch {
+		case c.State.Failing():
+			a.Event = notebooks.AlertCritical
+		case c.State == runs.CheckWarn:
+			a.Event = notebooks.AlertWarn
+		}
+		s.turn(a, rules)
+	}
+	scope := engine.ScopeOf(run)
+	for _, text := range rules.On {
+		if slices.Contains(notebooks.AlertWords, text) {
+			continue
+		}
+		e, err := expr.Parse(text)
+		if err != nil {
+			continue // the notebook's reader has refused it
+		}
+		holds, err := e.Eval(scope)
+		a := from
+		a.About, a.Name, a.State = AboutExpression, text, stateOK
+		switch {
+		case err != nil && run.Status() != runs.Pass: // a value is missing: a step did not run
+			continue
+		case err != nil:
+			a.Event, a.State, a.Message = eventHolds, string(runs.CheckError), err.Error()
+		case holds:
+			a.Event, a.State = eventHolds, stateHolds
+		}
+		s.turn(a, rules)
+	}
+	if state, message := stateOf(run); state != "" {
+		a := from
+		a.About, a.State, a.Message = AboutRun, state, message
+		if state != stateOK {
+			a.Event = notebooks.AlertFail
+		}
+		s.turn(a, rules)
+	}
+}
+
+// turn takes a state, and adds an alert if it is another one that somebody wants to know of.
+func (s *Series) turn(a Alert, rules *notebooks.Alerts) {
+	key := a.About + ":" + a.Name
+	a.Before = s.States[key]
+	s.States[key] = a.State
+	switch {
+	case a.Before == a.State:
+		return
+	case a.Event == "" && (a.Before == "" || a.Before == stateOK):
+		return
+	case a.Event == "":
+		a.Event = notebooks.AlertRecover
+	}
+	if a.Event != eventHolds && !slices.Contains(rules.On, a.Event) {
+		return
+	}
+	if len(a.Message) > messageBytes {
+		a.Message = strings.ToValidUTF8(a.Message[:messageBytes], "") + "…"
+	}
+	a.Place, a.ID = len(s.Alerts), digest(s.Key(), key, string(a.Run), a.Before, a.State)
+	s.Alerts = append(s.Alerts, a)
+}
+
+func carried(run *runs.Run, step notebooks.StepID) bool {
+	return slices.ContainsFunc(run.Steps, func(r runs.StepRecord) bool {
+		return r.Planned.ID == step && r.Finished != nil && r.Finished.Carried != nil
+	})
+}
+
+// stateOf is the state of a run, "" if it says nothing of the notebook: a part of it ran, or somebody ended the run.
+func stateOf(run *runs.Run) (state, message string) {
+	status := run.Status()
+	switch {
+	case run.Completed == nil:
+		return stateFailed, "it was killed"
+	case len(run.LeftOut()) > 0:
+		return "", ""
+	case status == runs.Pass:
+		return stateOK, ""
+	case status == runs.Interrupted && (run.Completed.Aborted != nil || run.Completed.Signal != 0):
+		return "", ""
+	}
+	message = string(status)
+	if causes := run.Causes(); len(causes) > 0 {
+		message += ": " + causes[0].Message
+	}
+	return stateFailed, message
+}

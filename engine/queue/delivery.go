@@ -1,0 +1,126 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"markmill/runs"
+)
+
+// Delivery is an alert with what became of it.
+type Delivery struct {
+	Alert Alert     `json:"alert"`
+	To    []Receipt `json:"to"`
+	// Claim says which process is sending it; nil is none.
+	Claim *Claim `json:"claim,omitempty"`
+	// Revision is what another Put must name.
+	Revision uint64 `json:"-"`
+}
+
+// Claim is held until a time, or until the delivery is put without it.
+type Claim struct {
+	By    string    `json:"by"`
+	Until time.Time `json:"until"`
+}
+
+// Receipt is what became of an alert at one target.
+type Receipt struct {
+	Target string    `json:"target"`
+	State  string    `json:"state"` // waiting, delivered, failed
+	Tried  int       `json:"tried"`
+	Since  time.Time `json:"since"`         // when it began to wait
+	Next   time.Time `json:"next,omitzero"` // not before this time
+	Tries  []Try     `json:"tries"`         // the last twenty
+	By     string    `json:"by,omitzero"`   // who asked for it again
+	Why    string    `json:"why,omitzero"`  // their reason
+}
+
+// Try is one attempt, or an answer of people.
+type Try struct {
+	Time  time.Time `json:"time"`
+	Error string    `json:"error,omitzero"` // "" is a success
+}
+
+// States of a Receipt.
+const (
+	Waiting   = "waiting"
+	Delivered = "delivered"
+	GivenUp   = "failed"
+)
+
+// How long a receiver that does not take an alert is tried.
+const (
+	firstWait  = 5 * time.Second
+	mostWait   = 15 * time.Minute
+	Patience   = 72 * time.Hour
+	mostTries  = 20
+	errorBytes = 300
+)
+
+// NewDelivery is an alert that nobody has been sent yet.
+func NewDelivery(a Alert, to []string, now time.Time) *Delivery {
+	d := &Delivery{Alert: a}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(to))) {
+		d.To = append(d.To, Receipt{Target: name, State: Waiting, Since: now, Next: now, Tries: []Try{}})
+	}
+	return d
+}
+
+// Open reports whether a target still waits for it.
+func (d *Delivery) Open() bool {
+	return slices.ContainsFunc(d.To, func(r Receipt) bool { return r.State == Waiting })
+}
+
+// Failed reports whether a target was given up.
+func (d *Delivery) Failed() bool {
+	return slices.ContainsFunc(d.To, func(r Receipt) bool { return r.State == GivenUp })
+}
+
+// Ended records a try. Of an error that trying again does not mend, there is no other; after is the least time until
+// the next one, if the receiver has named one.
+func (r *Receipt) Ended(now time.Time, err error, final bool, after time.Duration) {
+	try := Try{Time: now}
+	if r.Tried++; r.Tried == 1 {
+		r.Since = now
+	}
+	r.Next = time.Time{}
+	switch {
+	case err == nil:
+		r.State = Delivered
+	default:
+		try.Error = err.Error()
+		try.Error = try.Error[:min(len(try.Error), errorBytes)]
+		if final || now.Sub(r.Since) >= Patience {
+			r.State = GivenUp
+			break
+		}
+		wait := min(firstWait<<min(r.Tried-1, 16), mostWait)
+		r.Next = now.Add(max(wait, min(after, time.Hour)))
+	}
+	r.Tries = append(r.Tries, try)
+	r.Tries = r.Tries[max(0, len(r.Tries)-mostTries):]
+}
+
+// Again lets a target be tried again now, as a person wants it. It reports whether that changes anything.
+func (d *Delivery) Again(by, why string, now time.Time) (changed bool) {
+	for i := range d.To {
+		if r := &d.To[i]; r.State != Delivered {
+			r.State, r.Since, r.Next, r.By, r.Why = Waiting, now, now, by, why
+			changed = true
+		}
+	}
+	return changed
+}
+
+// Outbox is the document that markmill alerts list prints.
+type Outbox struct {
+	Alerts []*Delivery  `json:"alerts"` // the newest first
+	Total  int          `json:"total"`  // of those that were asked for
+	Runs   []runs.RunID `json:"runs"`   // whose alerts are not in the outbox yet
+}
+
+// Compare orders deliveries as they happened.
+func (d *Delivery) Compare(other *Delivery) int {
+	return cmp.Or(d.Alert.Time.Compare(other.Alert.Time), cmp.Compare(d.Alert.Place, other.Alert.Place))
+}

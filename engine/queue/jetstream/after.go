@@ -1,0 +1,203 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+)
+
+// A job that comes after others is held: it has entries, and no wake-up. A message mm.dep.OTHER.JOB for each of the
+// others says so. Whoever ends a job looks at those that it holds, before the wake-up of the job that has ended is
+// removed; so when it is killed in between, the next worker that gets that wake-up does the same. What people do with
+// jobs has no such wake-up perhaps, and workers look through all of them now and then.
+//
+// A far-future schedule for each job would do the same, and could neither be listed nor say what it waits for.
+
+// hold says that a job comes after others.
+func (q *Queue) hold(ctx context.Context, others []string, job string, now time.Time) error {
+	for _, other := range others {
+		if err := q.set(ctx, "mm.dep."+other+"."+job, now, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAfter returns an error for jobs that are not there, or will not complete.
+func (q *Queue) checkAfter(ctx context.Context, after []string) error {
+	jobs, err := q.states(ctx, after)
+	if err != nil {
+		return err
+	}
+	for _, id := range after {
+		switch job, ok := jobs[id]; {
+		case !ok:
+			return noJob(id)
+		case job.State.Ended() && job.State != queue.StateCompleted:
+			err := refused("job %s is %s, and what comes after it would never run", id, job.State)
+			err.Hint = "put it back first: markmill jobs retry " + id + " --reason …"
+			return err
+		}
+	}
+	return nil
+}
+
+// settle looks at the jobs that come after one that has ended, at those that come after them, and so on.
+func (q *Queue) settle(ctx context.Context, job string, now time.Time) error {
+	for ended := []string{job}; len(ended) > 0; ended = ended[1:] {
+		err := q.each(ctx, "mm.dep."+ended[0]+".*", func(subject string, data []byte) error {
+			id := jobOf(subject)
+			job, err := q.free(ctx, id, now)
+			if err != nil {
+				return err
+			}
+			if job == nil {
+				var since time.Time
+				if err := codec.Unmarshal(data, &since); err != nil || now.Sub(since) < orphaned {
+					return err // it is being submitted, perhaps
+				}
+			} else if job.State.Ended() {
+				ended = append(ended, id)
+			}
+			return q.drop(ctx, subject) // if the job waits still, for others
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// free puts a job that is held into its queue if all that it waits for is there, and ends it if that will never be. It
+// returns the job as it is then; nil if there is none.
+func (q *Queue) free(ctx context.Context, id string, now time.Time) (*queue.Job, error) {
+	h, err := q.read(ctx, id)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	if h.State == queue.StateHeld {
+		e, err := q.waited(ctx, &h.Job, now)
+		if e == nil || err != nil {
+			return &h.Job, err
+		}
+		e.Time = now
+		if err := h.Add(e); err != nil {
+			return nil, err
+		}
+		if _, err := q.append(ctx, &h.Job, h.last, e); err != nil {
+			return &h.Job, ignoreFence(err) // who was quicker does the rest
+		}
+	}
+	if h.State == queue.StateEnqueued { // also when whoever wrote that was killed before this
+		if err := q.wake(ctx, &h.Job); err != nil {
+			return nil, err
+		}
+	}
+	return &h.Job, q.drop(ctx, "mm.dep.*."+id)
+}
+
+// waited returns the entry of a job that needs to wait no longer; nil while it does.
+func (q *Queue) waited(ctx context.Context, job *queue.Job, now time.Time) (*queue.Entry, error) {
+	others, err := q.states(ctx, job.After)
+	if err != nil {
+		return nil, err
+	}
+	all := true
+	for _, id := range job.After {
+		switch other, ok := others[id]; {
+		case !ok:
+			return &queue.Entry{Kind: queue.Canceled, Reason: "job " + id + ", which it came after, was removed"}, nil
+		case !other.State.Ended():
+			all = false
+		case other.State != queue.StateCompleted:
+			why := fmt.Sprintf("job %s, which it came after, is %s", id, other.State)
+			if other.Reason != "" {
+				why += ": " + other.Reason
+			}
+			return &queue.Entry{Kind: queue.Canceled, Reason: why}, nil
+		}
+	}
+	if all && job.Behind != "" {
+		if all, err = q.behind(ctx, job, now); err != nil {
+			return nil, err
+		}
+	}
+	if !all {
+		return nil, nil
+	}
+	return &queue.Entry{Kind: queue.Freed}, nil
+}
+
+// holds says which jobs hold one.
+func (q *Queue) holds(ctx context.Context, job *queue.Job) (words []string, err error) {
+	others := job.After
+	if job.Behind != "" {
+		others = append(slices.Clone(others), job.Behind)
+	}
+	jobs, err := q.states(ctx, others)
+	for _, id := range others {
+		if other := jobs[id]; other.State != queue.StateCompleted {
+			words = append(words, "job "+id+", which it comes after, is "+string(other.State))
+		}
+	}
+	return words, err
+}
+
+// behind reports whether the job before one of a singleton has ended. Where that one ended without having run, the one
+// before it counts.
+func (q *Queue) behind(ctx context.Context, job *queue.Job, now time.Time) (bool, error) {
+	for before := job.Behind; before != ""; {
+		jobs, err := q.states(ctx, []string{before})
+		if err != nil {
+			return false, err
+		}
+		switch other, ok := jobs[before]; {
+		case ok && !other.State.Ended() && before == job.Behind:
+			return false, nil
+		case ok && !other.State.Ended():
+			return false, q.hold(ctx, []string{before}, job.ID, now)
+		case ok && other.Attempts == 0:
+			before = other.Behind
+		default:
+			before = ""
+		}
+	}
+	return true, nil
+}
+
+// maxHeld bounds the messages that a sweep looks through.
+const maxHeld = 100_000
+
+// sweep settles what a process that was killed left.
+func (q *Queue) sweep(ctx context.Context, now time.Time) error {
+	msgs, _, err := q.browse(ctx, stateStream, jetstream.ConsumerConfig{FilterSubject: "mm.dep.*.*"}, maxHeld)
+	seen := map[string]bool{}
+	var others []string
+	for _, msg := range msgs {
+		if other := strings.Split(msg.Subject(), ".")[2]; !seen[other] {
+			seen[other], others = true, append(others, other)
+		}
+	}
+	for some := range slices.Chunk(others, 500) {
+		jobs, err := q.states(ctx, some)
+		if err != nil {
+			return err
+		}
+		for _, id := range some {
+			if job, ok := jobs[id]; ok && !job.State.Ended() {
+				continue
+			}
+			if err := q.settle(ctx, id, now); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+)
+
+// The outbox is a stream of last values: of each series of runs, and of each alert. Both are put with the sequence that
+// their writer saw, so that of two only one goes on.
+const alertsStream = "MARKMILL_ALERTS"
+
+const (
+	seriesSubject = "mm.alert.series."
+	outSubject    = "mm.alert.out."
+)
+
+// Kept is how long an alert stays that everybody has been told of.
+const Kept = 30 * 24 * time.Hour
+
+// last reads the last value of a subject; its sequence is 0 if there is none.
+func (q *Queue) last(ctx context.Context, subject string, to any) (at uint64, err error) {
+	var msg *jetstream.RawStreamMsg
+	err = q.retry(ctx, func() (err error) {
+		msg, err = q.alerts.GetLastMsgForSubject(ctx, subject)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return msg.Sequence, codec.Unmarshal(msg.Data, to)
+}
+
+// put replaces the last value of a subject, which has the sequence last; 0: there is none. Another writer that came
+// first is ErrFenced.
+func (q *Queue) put(ctx context.Context, subject string, value any, last uint64) (at uint64, err error) {
+	if q.fault != nil {
+		if err := q.fault(); err != nil {
+			return 0, err
+		}
+		defer func() {
+			if err == nil {
+				err = q.fault()
+			}
+		}()
+	}
+	msg := nats.NewMsg(subject)
+	if msg.Data, err = codec.Marshal(value); err != nil {
+		return 0, err
+	}
+	err = q.retry(ctx, func() error {
+		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last),
+			jetstream.WithRetryAttempts(0))
+		if err == nil {
+			at = ack.Sequence
+			return nil
+		}
+		if !isConflict(err) {
+			return err
+		}
+		// An earlier try may have been stored, and its acknowledgment lost. No two writers put the same bytes.
+		stored, lookErr := q.alerts.GetLastMsgForSubject(ctx, subject)
+		switch {
+		case lookErr == nil && bytes.Equal(stored.Data, msg.Data):
+			at = stored.Sequence
+			return nil
+		case lookErr == nil && stored.Sequence == last:
+			return nats.ErrTimeout // on replicas the check may come before what it checks: try again
+		case lookErr != nil && !errors.Is(lookErr, jetstream.ErrMsgNotFound):
+			return lookErr
+		}
+		return ErrFenced
+	})
+	return at, err
+}
+
+// Watch brings a series up to date: add gets what is known of it, and changes that. The alerts that add leaves are in
+// the outbox when Watch returns, once, whoever else does the same at the same time, and however often it is called.
+// add is called again when another process was quicker; it returns false where nothing is new.
+func (q *Queue) Watch(ctx context.Context, empty *queue.Series, add func(*queue.Series) bool) error {
+	key := seriesSubject + empty.Key()
+	for {
+		s := *empty
+		s.States = map[string]string{}
+		at, err := q.last(ctx, key, &s)
+		if err == nil {
+			err = q.postAll(ctx, &s) // who put it may have been killed
+		}
+		if err != nil || !add(&s) {
+			return err
+		}
+		if _, err = q.put(ctx, key, &s, at); errors.Is(err, ErrFenced) {
+			continue
+		}
+		if err == nil {
+			err = q.postAll(ctx, &s)
+		}
+		return err
+	}
+}
+
+// postAll puts the alerts of a series into the outbox that are not there.
+func (q *Queue) postAll(ctx context.Context, s *queue.Series) error {
+	for _, a := range s.Alerts {
+		_, err := q.put(ctx, outSubject+a.ID, queue.NewDelivery(a, s.To, a.Time), 0)
+		if err != nil && !errors.Is(err, ErrFenced) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Alerts calls each with every alert of the outbox.
+func (q *Queue) Alerts(ctx context.Context, each func(*queue.Delivery) error) error {
+	return q.values(ctx, alertsStream, outSubject+"*", func(msg jetstream.Msg, at uint64) error {
+		d := &queue.Delivery{Revision: at}
+		if err := codec.Unmarshal(msg.Data(), d); err != nil {
+			return fmt.Errorf("%s: %w", msg.Subject(), err)
+		}
+		return each(d)
+	})
+}
+
+// PutAlert replaces an alert of the outbox and sets its revision. ErrFenced says that another process has changed it.
+func (q *Queue) PutAlert(ctx context.Context, d *queue.Delivery) error {
+	at, err := q.put(ctx, outSubject+d.Alert.ID, d, d.Revision)
+	if err == nil {
+		d.Revision = at
+	}
+	return err
+}
+
+// ForgetAlert removes an alert of the outbox that nothing waits for, unless its series would put it there again.
+func (q *Queue) ForgetAlert(ctx context.Context, d *queue.Delivery) error {
+	a := d.Alert
+	var s queue.Series
+	key := (&queue.Series{Project: a.Project, Notebook: a.Notebook, By: a.By}).Key()
+	if _, err := q.last(ctx, seriesSubject+key, &s); err != nil {
+		return err
+	}
+	for _, again := range s.Alerts {
+		if again.ID == a.ID {
+			return nil
+		}
+	}
+	return q.alerts.Purge(ctx, jetstream.WithPurgeSubject(outSubject+a.ID))
+}

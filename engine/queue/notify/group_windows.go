@@ -1,0 +1,5 @@
+package notify
+
+import "os/exec"
+
+func group(*exec.Cmd) {}
