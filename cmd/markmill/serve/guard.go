@@ -44,7 +44,7 @@ type session struct {
 // guard decides who may ask for what.
 type guard struct {
 	address string // host and port
-	hosts   map[string]bool
+	port    string
 	cookie  string
 	role    role
 	say     func(string)
@@ -64,12 +64,15 @@ const (
 
 func newGuard(address string, r role, say func(string)) *guard {
 	_, port, _ := net.SplitHostPort(address)
-	g := &guard{address: address, role: r, say: say, cookie: "markmill-" + port, cross: http.NewCrossOriginProtection(),
-		hosts: map[string]bool{address: true}, offered: map[string]role{}, sessions: map[string]*session{}}
-	for _, name := range []string{"127.0.0.1", "localhost", "::1"} {
-		g.hosts[net.JoinHostPort(name, port)] = true
-	}
-	return g
+	return &guard{address: address, port: port, role: r, say: say, cookie: "markmill-" + port,
+		cross: http.NewCrossOriginProtection(), offered: map[string]role{}, sessions: map[string]*session{}}
+}
+
+// named reports whether a request asks for this server: by an address of the loopback interface, or as localhost. Any
+// other name may be one that a page has had turned into this machine's address.
+func (g *guard) named(host string) bool {
+	name, port, err := net.SplitHostPort(host)
+	return err == nil && port == g.port && (name == "localhost" || net.ParseIP(name).IsLoopback())
 }
 
 // offer prints an address that one browser can sign in with.
@@ -102,7 +105,7 @@ func (g *guard) all(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if !g.hosts[r.Host] {
+		if !g.named(r.Host) {
 			http.Error(w, "this server has another name: ask for http://"+g.address, http.StatusMisdirectedRequest)
 			return
 		}
