@@ -50,7 +50,8 @@ func (p *Plan) chooseAgent(e *Engine, s *notebooks.Step) kernel.Kernel {
 	p.agents[s.ID] = d
 	d.Requested, d.RequestedBy = s.Backend, "notebook"
 	judges := s.Has(notebooks.TagTest) || s.Has(notebooks.TagReview)
-	if b := p.request.Backend; b != "" && (d.Requested == "" || !judges) { // attempts that are compared have the same judges
+	// attempts that are compared have the same judges
+	if b := p.request.Backend; b != "" && (d.Requested == "" || !judges) {
 		d.Requested, d.RequestedBy = b, "request"
 	}
 	if d.Requested == "" {
@@ -288,9 +289,9 @@ func (r *run) mark(code string, step notebooks.StepID, words, fix string) (*runs
 	return &file, err
 }
 
-// AgentsHere says of each admitted agent which program a run of a repository would start, or why it would not; and what a
-// run with an agent may change. The policies are those of a run of the commit that is checked out; src is nil outside a
-// repository.
+// AgentsHere says of each admitted agent which program a run of a repository would start, or why it would not; and what
+// a run with an agent may change. The policies are those of a run of the commit that is checked out; src is nil outside
+// a repository.
 func (e *Engine) AgentsHere(src *worktree.Source) (usable map[string]*runs.AdmittedAgent,
 	denied map[string]*runs.DeniedAgent, mode string, err error) {
 	p := &Plan{notebook: &notebooks.Notebook{}}

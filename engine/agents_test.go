@@ -14,8 +14,8 @@ import (
 	"markmill/runs"
 )
 
-// TestAgentGates: an agent that is not admitted, is another program or has no credentials blocks the run before anything
-// starts, with its marker, and nothing but the settings can choose it.
+// TestAgentGates: an agent that is not admitted, is another program or has no credentials blocks the run before
+// anything starts, with its marker, and nothing but the settings can choose it.
 func TestAgentGates(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "agent")
 	text := []byte("#!/bin/sh\ncat\n")
@@ -79,8 +79,8 @@ func TestAgentSettings(t *testing.T) {
 	}
 }
 
-// TestAgentModes: what a run with an agent may change, in each mutation mode, by the policy and by the notebook. No mode
-// is widened: of two policies the tighter one holds, and the notebook can only ask for none.
+// TestAgentModes: what a run with an agent may change, in each mutation mode, by the policy and by the notebook. No
+// mode is widened: of two policies the tighter one holds, and the notebook can only ask for none.
 func TestAgentModes(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "agent")
 	text := []byte("#!/bin/sh\ncat\n")
@@ -147,7 +147,8 @@ func TestAgentModes(t *testing.T) {
 	}
 }
 
-// TestAgentsOfPolicy: a policy names the agents that may be used, in the checkout or in the commit; none of them is wider.
+// TestAgentsOfPolicy: a policy names the agents that may be used, in the checkout or in the commit; none of them is
+// wider.
 func TestAgentsOfPolicy(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "agent")
 	text := []byte("#!/bin/sh\ncat\n")

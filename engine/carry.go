@@ -318,8 +318,8 @@ func (i *InterruptedRun) otherReads(record *runs.Record, rec *runs.StepRecord, p
 	return "", nil
 }
 
-// madeNow says what a step had made that is in a tree before it runs: it was not then, and the step may look at it. "" is
-// nothing. changed are the paths that the steps before it had changed; those of this one are added.
+// madeNow says what a step had made that is in a tree before it runs: it was not then, and the step may look at it. ""
+// is nothing. changed are the paths that the steps before it had changed; those of this one are added.
 func madeNow(rec *runs.StepRecord, changed map[string]bool, view *worktree.View) (string, error) {
 	if rec.Patch == nil {
 		return "", nil

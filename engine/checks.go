@@ -104,7 +104,8 @@ func (r *run) checkTests() error {
 		got := r.results[s.ID]
 		data.Steps = append(data.Steps, runs.VerificationStep{Step: s.ID, Status: got.Status, Exit: got.Exit,
 			DurationNS: got.DurationNS, Tests: got.Tests})
-		passed = passed || got.Status == runs.StepPassed && got.Exit == 0 // one that fails as expected proves something else
+		// one that fails as expected proves something else
+		passed = passed || got.Status == runs.StepPassed && got.Exit == 0
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
 	data.Passed, data.Judges = passed && !failed, r.judged
@@ -238,9 +239,9 @@ func (r *run) withoutOtherRuns(paths []string) []string {
 	})
 }
 
-// stagedBefore are the runs whose OUTPUT or pictures were staged in the checkout when the run looked at it first, and are
-// no longer. Their record may have been complete by then: they were about to rename them, or had been killed before they
-// could, and whoever tidied up after them did it.
+// stagedBefore are the runs whose OUTPUT or pictures were staged in the checkout when the run looked at it first, and
+// are no longer. Their record may have been complete by then: they were about to rename them, or had been killed before
+// they could, and whoever tidied up after them did it.
 func (r *run) stagedBefore(paths []string) map[runs.RunID]bool {
 	ids := map[runs.RunID]bool{}
 	for _, p := range paths {

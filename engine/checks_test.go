@@ -33,7 +33,9 @@ func TestRefsThatMove(t *testing.T) {
 			l.git("commit", "-q", "--allow-empty", "-m", "second")
 			l.open()
 			if c.free {
-				l.ProbeSandbox = func(context.Context, sandbox.Need) sandbox.Offer { return sandbox.Offer{System: "linux"} }
+				l.ProbeSandbox = func(context.Context, sandbox.Need) sandbox.Offer {
+					return sandbox.Offer{System: "linux"}
+				}
 			}
 			l.fake.hooks["move"] = func() { l.git(c.git...) }
 			status := runs.Pass

@@ -22,19 +22,20 @@ const ConfigFile = "markmill.yaml"
 
 // Config is a repository's settings. The zero value stands for no file.
 type Config struct {
-	File      string                  `yaml:"-"`
-	Kernels   map[string]KernelConfig `yaml:"kernels"`
-	Sign      string                  `yaml:"sign"`   // SSH key that signs every record; ~/ is the user's home
-	Output    string                  `yaml:"output"` // path of the output notebook when none is given; {{name}} expands
-	Retention Retention               `yaml:"retention"`
-	Sandbox   SandboxConfig           `yaml:"sandbox"`
-	Pool      string                  `yaml:"pool"`  // on, off; "" is on: worktrees of large repositories are used again
-	Reads     string                  `yaml:"reads"` // on, off; "" is on: what steps read is watched
-	Gate      GateConfig              `yaml:"gate"`
-	Agents    map[string]AgentConfig  `yaml:"agents"` // the admitted coding agents, by backend
-	Alerts    map[string]AlertTarget  `yaml:"alerts"` // who can be told, by the names that notebooks use
-	Policy    *Policy                 `yaml:"-"`      // nil without one; read by readPolicy
-	Normalize []notebooks.Normalize   `yaml:"-"`      // rules for comparing outputs, as the front matter has them
+	File    string                  `yaml:"-"`
+	Kernels map[string]KernelConfig `yaml:"kernels"`
+	Sign    string                  `yaml:"sign"` // SSH key that signs every record; ~/ is the user's home
+	// path of the output notebook when none is given; {{name}} expands
+	Output    string                 `yaml:"output"`
+	Retention Retention              `yaml:"retention"`
+	Sandbox   SandboxConfig          `yaml:"sandbox"`
+	Pool      string                 `yaml:"pool"`  // on, off; "" is on: worktrees of large repositories are used again
+	Reads     string                 `yaml:"reads"` // on, off; "" is on: what steps read is watched
+	Gate      GateConfig             `yaml:"gate"`
+	Agents    map[string]AgentConfig `yaml:"agents"` // the admitted coding agents, by backend
+	Alerts    map[string]AlertTarget `yaml:"alerts"` // who can be told, by the names that notebooks use
+	Policy    *Policy                `yaml:"-"`      // nil without one; read by readPolicy
+	Normalize []notebooks.Normalize  `yaml:"-"`      // rules for comparing outputs, as the front matter has them
 
 	digest runs.Digest // of the file
 }

@@ -21,8 +21,8 @@ type Engine struct {
 	Source *worktree.Source
 	Store  func(repository string) runs.Store // where the runs of a repository are kept
 	Cache  string                             // folder for worktrees, absolute
-	// Tools is the program that acts as glue, scrap, check, sandbox helper and warden, by the name it is called with. Without
-	// it ("") these are missing, and the record says so.
+	// Tools is the program that acts as glue, scrap, check, sandbox helper and warden, by the name it is called with.
+	// Without it ("") these are missing, and the record says so.
 	Tools  string
 	Getenv func(string) (string, bool)
 	Now    func() time.Time

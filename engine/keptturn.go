@@ -358,8 +358,8 @@ func (r *run) continueTurn(s *PlannedStep, t *turn, out *stream) error {
 	return nil
 }
 
-// continuePrompt is what an agent is told whose turn was cut. It names the last commands that the journal has the end of:
-// a backend that was killed may not have written them into its session yet.
+// continuePrompt is what an agent is told whose turn was cut. It names the last commands that the journal has the end
+// of: a backend that was killed may not have written them into its session yet.
 func continuePrompt(turn []runs.AgentData) string {
 	const most = 20
 	var done []string

@@ -66,9 +66,10 @@ type Request struct {
 	Until    notebooks.StepID `json:"until,omitzero"`
 
 	// apply nbval's comments in the code (notebooks.Markers): the run is a test
-	Markers   bool       `json:"markers,omitzero"`
-	KeepGoing bool       `json:"keep_going,omitzero"` // run the steps after a failed one too, while its interpreter lives
-	Resume    runs.RunID `json:"resume,omitzero"`     // the interrupted run to resume; "" begins anew
+	Markers bool `json:"markers,omitzero"`
+	// run the steps after a failed one too, while its interpreter lives
+	KeepGoing bool       `json:"keep_going,omitzero"`
+	Resume    runs.RunID `json:"resume,omitzero"` // the interrupted run to resume; "" begins anew
 
 	// Observed says that the run is an observation: whom the notebook's alerts: names is told of what it finds.
 	Observed bool `json:"observed,omitzero"`

@@ -78,8 +78,8 @@ func (e *Engine) makeWorkdir(root string) (*workdir, error) {
 	return w, nil
 }
 
-// workRoot is where the folder of a run is: named by the random part of its id. A program that makes a socket in TMPDIR,
-// as Python's multiprocessing does, has 107 bytes for its whole path (sockaddr_un, unix(7)).
+// workRoot is where the folder of a run is: named by the random part of its id. A program that makes a socket in
+// TMPDIR, as Python's multiprocessing does, has 107 bytes for its whole path (sockaddr_un, unix(7)).
 func (e *Engine) workRoot(id runs.RunID) string {
 	return filepath.Join(e.Cache, "work", string(id)[strings.LastIndexByte(string(id), '-')+1:])
 }

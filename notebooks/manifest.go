@@ -12,10 +12,8 @@ const ManifestFormat = 2
 //
 // Nothing in it varies from one run of the same notebook to the next: no time, duration, host, process id, run id or
 // absolute path. It names no commit and no tree either, because committing the output notebook would change those.
-//
-// Manifests of format 0 (before 0.1) have only Source, Status, Parameters, Regions and ReportMode.
 type Manifest struct {
-	Format int    `json:"format,omitzero"` // ManifestFormat; 0 in older output notebooks
+	Format int    `json:"format,omitzero"` // ManifestFormat
 	Source string `json:"source"`          // sha256:… of the source; set by Splice
 	// SourcePath is the path of the source, with slashes: from the root of the repository, or outside one from the
 	// folder of the run. It is empty where the source has no path (standard input) or lies elsewhere.
@@ -184,9 +182,10 @@ type ManifestJudges struct {
 // that did them. The rest of the manifest is of the attempt that was picked. What the attempts took stands in it:
 // unlike everything else of a manifest it varies with every run.
 type ManifestLanes struct {
-	Pick      string        `json:"pick"`                // one of Picks
-	Picked    int           `json:"picked,omitzero"`     // row, from 1; 0: none
-	Flaky     int           `json:"flaky,omitzero"`      // how many are judged in two ways, and so do not count as passed
+	Pick   string `json:"pick"`            // one of Picks
+	Picked int    `json:"picked,omitzero"` // row, from 1; 0: none
+	// how many are judged in two ways, and so do not count as passed
+	Flaky     int           `json:"flaky,omitzero"`
 	NotBegun  int           `json:"not_begun,omitzero"`  // rows that no attempt was made for
 	Passed    int           `json:"passed"`              // how many passed, and no judge contradicts another
 	Identical []int         `json:"identical,omitempty"` // sizes of the groups of those with the same result tree
@@ -237,7 +236,8 @@ type Program struct {
 	Name    string `json:"name"` // of its file, without folders
 	Version string `json:"version,omitzero"`
 	Digest  string `json:"digest,omitzero"` // sha256:… of its file
-	Inside  bool   `json:"inside,omitzero"` // it lies in the worktree, or in the checkout and Git does not ignore it: steps or a branch can replace it
+	// it lies in the worktree, or in the checkout and Git does not ignore it: steps or a branch can replace it
+	Inside bool `json:"inside,omitzero"`
 }
 
 // MaxInputs is how many paths the read set of a run lists.

@@ -192,7 +192,8 @@ type Front struct {
 
 // Singleton says what becomes of a job while another one of the same key has not ended.
 type Singleton struct {
-	Key     string // with parameters in braces, as in OUTPUT; "": jobs of the notebook have nothing to do with each other
+	// with parameters in braces, as in OUTPUT; "": jobs of the notebook have nothing to do with each other
+	Key     string
 	Overlap string // one of Overlaps
 }
 

@@ -189,7 +189,8 @@ func (r *stepRegion) stdout(pics []picture) error {
 	if r.has(notebooks.TagTest) {
 		info = "text {.tests}"
 	}
-	if r.rec.Step != nil && strings.HasPrefix(r.rec.Step.Kernel, runs.AgentKernelPrefix) { // nil: the journal was changed
+	// nil: the journal was changed
+	if r.rec.Step != nil && strings.HasPrefix(r.rec.Step.Kernel, runs.AgentKernelPrefix) {
 		info = "text {.turn}" // runs.ReadTranscript reads it
 	}
 	shown, err := r.stream(&r.rest, info, f.Stdout, limit)

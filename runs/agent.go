@@ -89,7 +89,8 @@ const (
 	SteerTooLate  = "too late" // the agent had ended
 )
 
-// steerPrefix begins the names of files that steer a run. They are no part of the record: the events say what they said.
+// steerPrefix begins the names of files that steer a run. They are no part of the record: the events say what they
+// said.
 const steerPrefix = TempPrefix + "steer-"
 
 // Steer leaves a text for the agent of a run that is alive.
@@ -136,8 +137,9 @@ type AgentTokens struct {
 
 // EligibilityData is the data of agent.eligibility: which backend may do a step, decided before anything runs.
 type EligibilityData struct {
-	DecisionID      string         `json:"decision_id"`
-	Requested       string         `json:"requested,omitzero"`    // the backend that was asked for; "" left it to the choice
+	DecisionID string `json:"decision_id"`
+	// the backend that was asked for; "" left it to the choice
+	Requested       string         `json:"requested,omitzero"`
 	RequestedBy     string         `json:"requested_by,omitzero"` // the notebook, the environment, the request
 	SelectedBackend string         `json:"selected_backend"`      // "" is none
 	Denied          []DeniedAgent  `json:"denied,omitempty"`

@@ -43,12 +43,13 @@ type Terms struct {
 	RiskClass            string        `json:"risk_class"`
 	Environment          []string      `json:"environment"` // names
 	Dirty                string        `json:"dirty"`
-	Reversed             Digest        `json:"reversed,omitzero"`    // of files that begin with older content than the base's
-	DirtyFiles           Digest        `json:"dirty_files,omitzero"` // of the uncommitted changes, if the run sees them
-	Kernels              Digest        `json:"kernels,omitzero"`     // of the kernels that markmill.yaml adds or changes
-	Cwd                  string        `json:"cwd"`
-	Copy                 []string      `json:"copy"` // patterns of ignored files that are copied into the worktree
-	Branch               string        `json:"branch"`
+	// of files that begin with older content than the base's
+	Reversed   Digest   `json:"reversed,omitzero"`
+	DirtyFiles Digest   `json:"dirty_files,omitzero"` // of the uncommitted changes, if the run sees them
+	Kernels    Digest   `json:"kernels,omitzero"`     // of the kernels that markmill.yaml adds or changes
+	Cwd        string   `json:"cwd"`
+	Copy       []string `json:"copy"` // patterns of ignored files that are copied into the worktree
+	Branch     string   `json:"branch"`
 }
 
 // TermsParam is a parameter. A secret's value is a digest keyed with the store's own key, so that it can be compared

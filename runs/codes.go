@@ -29,8 +29,8 @@ const (
 	CodeSecretMissing        = "secret_missing"
 	CodeAborted              = "aborted"
 	CodeCheckCritical        = "check_critical"
-	// Of agents: the backend was not admitted, is not the one that was admitted, has no credentials or refused ones, was
-	// limited, gave no events, neither answer nor tool call, a refusal, or another failure.
+	// Of agents: the backend was not admitted, is not the one that was admitted, has no credentials or refused ones,
+	// was limited, gave no events, neither answer nor tool call, a refusal, or another failure.
 	CodeProviderNotAdmitted   = "provider_not_admitted"
 	CodeProviderChanged       = "provider_changed"
 	CodeProviderAuth          = "provider_auth_unavailable"

@@ -9,12 +9,13 @@ import (
 
 // Blocker is one reason why a run did not pass.
 type Blocker struct {
-	Code    string           `json:"code"`
-	Step    notebooks.StepID `json:"step,omitzero"` // the step that caused it
-	Rule    string           `json:"rule,omitzero"` // the rule that was broken, as its author wrote it: "forbid: data.csv"
-	Paths   []string         `json:"paths,omitempty"`
-	Message string           `json:"words"`
-	Hint    string           `json:"hint,omitzero"` // the likely cause or the fix; it may name things of the caller's machine
+	Code string           `json:"code"`
+	Step notebooks.StepID `json:"step,omitzero"` // the step that caused it
+	// the rule that was broken, as its author wrote it: "forbid: data.csv"
+	Rule    string   `json:"rule,omitzero"`
+	Paths   []string `json:"paths,omitempty"`
+	Message string   `json:"words"`
+	Hint    string   `json:"hint,omitzero"` // the likely cause or the fix; it may name things of the caller's machine
 }
 
 func (b Blocker) equal(other Blocker) bool {

@@ -22,10 +22,11 @@ type ContractData struct {
 	EvidenceExpectations []string    `json:"evidence_expectations"` // require:
 	RiskClass            string      `json:"risk_class"`
 	Parameters           []ParamData `json:"parameters"`
-	Environment          []string    `json:"environment"`        // names of the variables a step gets, sorted
-	Reversed             []string    `json:"reversed,omitempty"` // files that began with older content: the base has the change
-	DirtyFiles           int         `json:"dirty_files"`        // the user's uncommitted changes; in the run with dirty: include
-	Dirty                string      `json:"dirty"`              // ignore, include, block
+	Environment          []string    `json:"environment"` // names of the variables a step gets, sorted
+	// files that began with older content: the base has the change
+	Reversed   []string `json:"reversed,omitempty"`
+	DirtyFiles int      `json:"dirty_files"` // the user's uncommitted changes; in the run with dirty: include
+	Dirty      string   `json:"dirty"`       // ignore, include, block
 	// AllowedAlso are further lists like AllowedPaths: a path must match each of them too.
 	AllowedAlso      [][]string     `json:"allowed_also,omitempty"`
 	StepTimeoutMaxNS int64          `json:"step_timeout_max_ns,omitzero"` // the longest timeout that a step may have

@@ -10,8 +10,9 @@ import (
 
 // TestCounts are the counts of a test runner.
 type TestCounts struct {
-	Runner  string       `json:"runner"`
-	From    string       `json:"from,omitzero"` // notebooks.Printed, Reported; "" in older records, which knew only text
+	Runner string `json:"runner"`
+	// notebooks.Printed, Reported; "" in older records, which knew only text
+	From    string       `json:"from,omitzero"`
 	Passed  int          `json:"passed"`
 	Failed  int          `json:"failed"`
 	Skipped int          `json:"skipped"`

@@ -25,8 +25,9 @@ const (
 	RequestFile       = "approval-request.json" // when an approval is required
 	ApprovalFile      = "approval.json"         // the answer that was found
 	SignatureFile     = "approval.json.sig"     // of a signed one
-	SignersFile       = "approval.signers"      // the allowed_signers it was checked with; the second is approval.signers.2
-	StepsDir          = "steps"
+	// the allowed_signers it was checked with; the second is approval.signers.2
+	SignersFile = "approval.signers"
+	StepsDir    = "steps"
 	// RerunFile says what differed from the run that this one repeats. It is written after the run, as decisions are.
 	RerunFile = "rerun.json"
 	LockFile  = ".lock" // there while the run is alive; it is no part of the record

@@ -14,11 +14,12 @@ type DiffCheckedData struct {
 	PatchDigest   Digest        `json:"patch_digest"`
 	AllowedPassed bool          `json:"allowed_passed"`
 	Disallowed    []string      `json:"disallowed,omitempty"`
-	Hidden        []string      `json:"hidden,omitempty"`      // the first of the files that only ignore rules of the run hide
-	HiddenCount   int           `json:"hidden_count,omitzero"` // all of them
-	Blockers      []Blocker     `json:"blockers,omitempty"`
-	Unseen        []string      `json:"unseen,omitempty"` // what may have been written without being found
-	Skipped       string        `json:"skipped,omitzero"` // why it was not checked
+	// the first of the files that only ignore rules of the run hide
+	Hidden      []string  `json:"hidden,omitempty"`
+	HiddenCount int       `json:"hidden_count,omitzero"` // all of them
+	Blockers    []Blocker `json:"blockers,omitempty"`
+	Unseen      []string  `json:"unseen,omitempty"` // what may have been written without being found
+	Skipped     string    `json:"skipped,omitzero"` // why it was not checked
 	// In a folder outside a repository: what the patch leaves out, and why the content of files was not compared.
 	PatchOmits string `json:"patch_omits,omitzero"`
 	Unread     string `json:"unread,omitzero"`

@@ -74,9 +74,9 @@ func JudgementOf(run *Run) Judgement {
 	return j
 }
 
-// ContractDigest is the digest of what a run was asked and may do, which the runs of all backends share. Secrets are not
-// in it, nor what a step gets of the environment, nor how many files the user changed meanwhile, where the run does not
-// see them.
+// ContractDigest is the digest of what a run was asked and may do, which the runs of all backends share. Secrets are
+// not in it, nor what a step gets of the environment, nor how many files the user changed meanwhile, where the run does
+// not see them.
 func ContractDigest(source Digest, c ContractData) (Digest, error) {
 	c.Environment = nil
 	c.Parameters = slices.DeleteFunc(slices.Clone(c.Parameters), func(p ParamData) bool {
@@ -148,8 +148,8 @@ func (s *Sweep) Proven(row int) bool {
 	return end != nil && end.Status.Passed() && len(s.Flaky(row)) == 0
 }
 
-// Picked is the number of the row that is picked, from 1; 0 if none is. Only a whole run that passed can be, and only if
-// no judge contradicts another. Of equal changes the first is picked.
+// Picked is the number of the row that is picked, from 1; 0 if none is. Only a whole run that passed can be, and only
+// if no judge contradicts another. Of equal changes the first is picked.
 func (s *Sweep) Picked() int {
 	if s.Started.Lanes == nil || s.Started.Lanes.Pick == notebooks.PickNone {
 		return 0

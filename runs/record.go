@@ -341,7 +341,8 @@ func Remedy(err error) string {
 	case errors.Is(err, syscall.EFBIG):
 		return "raise the limit of the size of files (ulimit -f), and run again"
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return "let somebody write there, or let MARKMILL_DIR (records) and XDG_CACHE_HOME (worktrees) name other folders"
+		return "let somebody write there, or let MARKMILL_DIR (records) and XDG_CACHE_HOME (worktrees) " +
+			"name other folders"
 	case errors.Is(err, syscall.EIO):
 		return "the disk fails: see the log of the system"
 	}

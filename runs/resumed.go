@@ -30,9 +30,10 @@ type ForkData struct {
 	Asked      notebooks.StepID `json:"asked,omitzero"`
 	Reason     string           `json:"reason,omitzero"`      // why it begins at At and not at Asked
 	Parameters []string         `json:"parameters,omitempty"` // whose values differ; no carried step names them
-	File       string           `json:"file"`                 // the notebook of that run, copied; relative to the run directory
-	Digest     Digest           `json:"digest"`               // of the same; that run's journal begins with it
-	Reuse      string           `json:"reuse,omitzero"`       // on, tests: steps are carried because they would do the same
+	// the notebook of that run, copied; relative to the run directory
+	File   string `json:"file"`
+	Digest Digest `json:"digest"`         // of the same; that run's journal begins with it
+	Reuse  string `json:"reuse,omitzero"` // on, tests: steps are carried because they would do the same
 	// Again are steps among the carried ones that ran anew: tests and reviews.
 	Again []notebooks.StepID `json:"again,omitempty"`
 }

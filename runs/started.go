@@ -79,16 +79,17 @@ func (d RunStartedData) LocalOutput() string {
 
 // SandboxData says what was in force while the steps ran.
 type SandboxData struct {
-	Asked     string         `json:"asked"`                 // on, off, strict, required
-	Writes    string         `json:"writes"`                // what confined their writes: landlock, or "" for nothing
-	Landlock  int            `json:"landlock_abi,omitzero"` // version of the kernel's interface
-	Home      string         `json:"home"`                  // user, own
-	Network   string         `json:"network"`               // open, namespace, landlock-tcp
-	Git       string         `json:"git,omitzero"`          // of a run in place: read-only, where the Git directory was
-	Filter    string         `json:"filter,omitzero"`       // what blocked system calls to outside processes and keys: seccomp
-	IPC       string         `json:"ipc,omitzero"`          // namespace, refused (to change or remove objects)
-	Hidden    []string       `json:"hidden,omitempty"`      // paths whose content could not be read
-	Writable  []string       `json:"writable,omitempty"`    // paths that could be written besides the run's own
+	Asked    string `json:"asked"`                 // on, off, strict, required
+	Writes   string `json:"writes"`                // what confined their writes: landlock, or "" for nothing
+	Landlock int    `json:"landlock_abi,omitzero"` // version of the kernel's interface
+	Home     string `json:"home"`                  // user, own
+	Network  string `json:"network"`               // open, namespace, landlock-tcp
+	Git      string `json:"git,omitzero"`          // of a run in place: read-only, where the Git directory was
+	// what blocked system calls to outside processes and keys: seccomp
+	Filter    string         `json:"filter,omitzero"`
+	IPC       string         `json:"ipc,omitzero"`       // namespace, refused (to change or remove objects)
+	Hidden    []string       `json:"hidden,omitempty"`   // paths whose content could not be read
+	Writable  []string       `json:"writable,omitempty"` // paths that could be written besides the run's own
 	Resources *ResourcesData `json:"resources,omitempty"`
 	NotHeld   []string       `json:"not_held,omitempty"` // what was asked for and is not available, in words
 }

@@ -134,8 +134,8 @@ type StepFinishedData struct {
 	Carried      *CarriedData  `json:"carried,omitempty"`
 	LeftRunning  []ProcessData `json:"left_running,omitempty"` // processes that outlived the step, but interpreters
 	Reads        *ReadsData    `json:"reads,omitempty"`        // nil: what the step read is not known
-	// Unkept says that the step left something to later ones that no record keeps: in TMPDIR, in a HOME of the run's own,
-	// or in the Git directory of the worktree.
+	// Unkept says that the step left something to later ones that no record keeps: in TMPDIR, in a HOME of the run's
+	// own, or in the Git directory of the worktree.
 	Unkept bool `json:"unkept,omitzero"`
 }
 

@@ -95,8 +95,8 @@ func (d *SweepRunEndedData) Set(record *Record, run *Run) (err error) {
 type SweepCompletedData struct {
 	Status   Status `json:"status"`
 	ExitCode int    `json:"exit_code"`
-	// Of a comparison of attempts: the row that is picked, from 1, or 0, and the digest of the output notebook, if there
-	// is one.
+	// Of a comparison of attempts: the row that is picked, from 1, or 0, and the digest of the output notebook, if
+	// there is one.
 	Picked int    `json:"picked,omitzero"`
 	Output Digest `json:"output,omitzero"`
 }

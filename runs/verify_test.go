@@ -54,12 +54,14 @@ func TestVerifyNoticesEveryFile(t *testing.T) {
 		}
 		for name, damage := range map[string]func() error{
 			"first byte": func() error { return os.WriteFile(full, append([]byte{text[0] ^ 1}, text[1:]...), 0o644) },
-			"last byte":  func() error { return os.WriteFile(full, append(text[:len(text)-1:len(text)-1], '!'), 0o644) },
-			"longer":     func() error { return os.WriteFile(full, append(bytes.Clone(text), 'x'), 0o644) },
-			"emptied":    func() error { return os.WriteFile(full, nil, 0o644) },
-			"deleted":    func() error { return os.Remove(full) },
-			"a folder":   func() error { return errors.Join(os.Remove(full), os.Mkdir(full, 0o755)) },
-			"a symlink":  func() error { return errors.Join(os.Remove(full), os.Symlink("/dev/null", full)) },
+			"last byte": func() error {
+				return os.WriteFile(full, append(text[:len(text)-1:len(text)-1], '!'), 0o644)
+			},
+			"longer":    func() error { return os.WriteFile(full, append(bytes.Clone(text), 'x'), 0o644) },
+			"emptied":   func() error { return os.WriteFile(full, nil, 0o644) },
+			"deleted":   func() error { return os.Remove(full) },
+			"a folder":  func() error { return errors.Join(os.Remove(full), os.Mkdir(full, 0o755)) },
+			"a symlink": func() error { return errors.Join(os.Remove(full), os.Symlink("/dev/null", full)) },
 		} {
 			if err := damage(); err != nil {
 				t.Fatal(err)

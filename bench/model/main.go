@@ -1,5 +1,5 @@
-// Command model is the scripted model that agents are measured with. It prints its address, and serves until its standard
-// input ends.
+// Command model is the scripted model that agents are measured with. It prints its address, and serves until its
+// standard input ends.
 package main
 
 import (

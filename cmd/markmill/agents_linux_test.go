@@ -96,7 +96,8 @@ type agentLab struct {
 // newAgentLab makes the example's repository with the task, and its path in a file.
 func newAgentLab(t *testing.T, backend string) *agentLab {
 	t.Helper()
-	top, err := os.MkdirTemp(testSetup.disk, "agent") // steps may write in memory, so that nothing there is out of reach
+	// steps may write in memory, so that nothing there is out of reach
+	top, err := os.MkdirTemp(testSetup.disk, "agent")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func TestAgentsProofs(t *testing.T) {
 
 // proveStages runs stages in a repository of their own, and reads the summary.
 func proveStages(t *testing.T, agent, stages string, given ...string) {
-	top, err := os.MkdirTemp(testSetup.disk, "proofs") // steps may write in memory, so that nothing there is out of reach
+	// steps may write in memory, so that nothing there is out of reach
+	top, err := os.MkdirTemp(testSetup.disk, "proofs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,9 @@ A step of a run cannot approve.
 
 Exit codes: 0 approved, 1 the record of the run is damaged, 2 there is nothing to approve, or the approval
 would not count.`,
-		Example: "  markmill approve last\n  markmill approve last --key ~/.ssh/id_ed25519 --expires 2h --comment 'seen'",
-		Args:    args(1, 1),
+		Example: "  markmill approve last\n" +
+			"  markmill approve last --key ~/.ssh/id_ed25519 --expires 2h --comment 'seen'",
+		Args: args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
 			reply := engine.Reply{Comment: comment}
 			var err error

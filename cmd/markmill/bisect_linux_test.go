@@ -46,7 +46,7 @@ func TestBisectInterrupted(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 600 {
+	for range 1200 { // a minute
 		if _, err := os.Stat(begun); err == nil {
 			break
 		}

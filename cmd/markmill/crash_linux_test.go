@@ -494,7 +494,7 @@ func (r *trial) checkProcesses(dir string) {
 	}
 	mark := []byte("MARKMILL_RUN_ID=" + filepath.Base(dir) + "\x00")
 	var alive []string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(ceiling); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		alive = nil
 		found, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, path := range found {

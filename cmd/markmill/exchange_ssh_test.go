@@ -75,7 +75,7 @@ func newSSHBed(t *testing.T) *sshBed {
 			t.Log(log.String())
 		}
 	})
-	for range 200 {
+	for range 1200 { // a minute
 		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			conn.Close()
@@ -165,7 +165,7 @@ func (b *sshBed) interrupted(c *exec.Cmd, ready func() bool) {
 	if err := c.Start(); err != nil {
 		b.t.Fatal(err)
 	}
-	for range 600 {
+	for range 1200 {
 		if ready() {
 			break
 		}

@@ -95,7 +95,8 @@ func testStrace(t *testing.T, file, cache string) {
 	own := cache + "-markmill"
 	p.env = append(p.env, "XDG_CACHE_HOME="+own)
 	into := filepath.Join(t.TempDir(), "trace")
-	calls := "open,openat,openat2,execve,execveat,getdents,getdents64,chdir,fchdir,clone,clone3,fork,vfork,readlink,readlinkat"
+	calls := "open,openat,openat2,execve,execveat,getdents,getdents64,chdir,fchdir," +
+		"clone,clone3,fork,vfork,readlink,readlinkat"
 	out, err := p.try("strace", "-ff", "-y", "-s", "4096", "-e", "signal=none", "-e", "trace="+calls, "-o", into,
 		p.program, "run", "n.md", "out/n.md")
 	if err != nil {

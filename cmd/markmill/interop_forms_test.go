@@ -43,7 +43,7 @@ json.dump(files, sys.stdout)
 // otherwise are the files that are not read as Jupytext reads them, and why.
 var otherwise = map[string]string{
 	"go-percent-jupytext--hello_world_gonb.go":    "Jupytext takes a prefix of code off the prose, too",
-	"py-hydrogen-jupytext--hello_world_gonb.py":   "Jupytext changes commands of gonb where it says that it changes none",
+	"py-hydrogen-jupytext--hello_world_gonb.py":   "Jupytext changes commands of gonb, and says that it changes none",
 	"py-light-jupytext--landing_page-notebook.py": "without a header and without marks a script is one cell",
 	"md-jupytext--landing_page-notebook.md":       "without a header its fences are examples",
 	"md-nbval--index.md": "Jupytext takes a code span of three backticks for the begin of a " +

@@ -82,7 +82,9 @@ var jupyterCases = []struct {
 		[]string{
 			"from IPython.display import Image, SVG, JSON, display\nimport base64\ndisplay(SVG('<svg " +
 				"xmlns=\"http://www.w3.org/2000/svg\"/>'))\n" +
-				"Image(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))", "JSON({'b': 1, 'a': [None]})"}, nil, false},
+				"Image(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ" +
+				"AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))",
+			"JSON({'b': 1, 'a': [None]})"}, nil, false},
 	{"text", []string{"print('\\x1b[31mred\\x1b[0m \\r\\n\\x00 é 漢 \\U0001F600')", "", "   ", "'\\u2028' + chr(0x7f)",
 		"import sys; sys.stdout.write('no newline')"}, nil, false},
 	{"magics", []string{"%%bash\necho hi", "!echo there", "%env X=1",

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// knitrChunks prints the chunks that knitr itself reads of each file: engine, label, whether it is run, and code, as lines
-// of JSON without a library.
+// knitrChunks prints the chunks that knitr itself reads of each file: engine, label, whether it is run, and code, as
+// lines of JSON without a library.
 const knitrChunks = `
 options(knitr.duplicate.label = "allow")
 suppressMessages(library(knitr))

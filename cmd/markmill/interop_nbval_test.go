@@ -290,8 +290,8 @@ func (p peers) nbvalVerdicts(t *testing.T, dir, mode string, paths []string) (ve
 	return verdicts, said
 }
 
-// timeFor is how long tests of so many notebooks may take. Each starts a kernel, which takes a second or two, and longer
-// on a loaded machine.
+// timeFor is how long tests of so many notebooks may take. Each starts a kernel, which takes a second or two, and
+// longer on a loaded machine.
 func timeFor(notebooks []string) time.Duration {
 	return peerTime + time.Duration(len(notebooks))*10*time.Second
 }

@@ -24,7 +24,9 @@ var gluedCells = []string{
 	"sb.glue('html', __import__('IPython.display').display.HTML('<b>x</b>'))\nsb.glue('set', {1}, None, True)\n" +
 		"sb.glue('only', 5, 'display')\nsb.glue('chosen', {'a': 1}, display=('text/plain',))",
 	"class P:\n    def _repr_png_(self):\n        import base64\n        return " +
-		"base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')\n    __repr__ = lambda self: 'P'\nsb.glue('picture', P(), 'display')",
+		"base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ" +
+		"AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==')\n" +
+		"    __repr__ = lambda self: 'P'\nsb.glue('picture', P(), 'display')",
 	"sb.glue('json_str', '123', 'json')\nsb.glue('text_int', 5, 'text')\nsb.glue('dup', 1)\nsb.glue('dup', 2)",
 }
 
@@ -169,7 +171,8 @@ const ownGlue = "```sh {#shell}\nglue word 'he said \"7\"'\nglue --json loss 0.2
 	"glue('days', pd.DataFrame({'d': pd.to_datetime(['2026-01-02T03:04:05', None]), 'z': " +
 	"pd.to_datetime(['2026-01-02', '2026-01-03'], utc=True)}))\nglue('big', 2**70)\n" +
 	"import base64\nglue('dot', " +
-	"base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))\n```\n"
+	"base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ" +
+	"AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))\n```\n"
 
 // ownScraps: scrapbook reads what our own glue recorded, tables as data frames.
 func (p peers) ownScraps(t *testing.T) {

@@ -213,19 +213,21 @@ func (a *app) compareAttempts(ctx context.Context, path, output string, o *runOp
 
 // lanesDocument is what lanes --json prints, and run --json where it compares attempts.
 type lanesDocument struct {
-	Sweep    runs.SweepID         `json:"sweep_id"`
-	Dir      string               `json:"sweep_dir"`
-	Status   runs.Status          `json:"status"`
-	ExitCode int                  `json:"exit_code"`
-	Digest   runs.Digest          `json:"digest"` // of the journal of the comparison: kept elsewhere, it shows every later change
-	Base     string               `json:"base_commit"`
-	Contract runs.Digest          `json:"contract"` // of all attempts
-	Output   string               `json:"output,omitzero"`
-	Pick     string               `json:"pick"`            // first, smallest, none
-	Picked   runs.RunID           `json:"picked,omitzero"` // the attempt that is taken
-	Passed   int                  `json:"passed"`          // attempts that passed, and whose tests are not flaky
-	Same     []int                `json:"identical"`       // how many of them have the same result tree, of each such group
-	Attempts []*sheet.ComparedRun `json:"attempts"`        // in the order of the table
+	Sweep    runs.SweepID `json:"sweep_id"`
+	Dir      string       `json:"sweep_dir"`
+	Status   runs.Status  `json:"status"`
+	ExitCode int          `json:"exit_code"`
+	// of the journal of the comparison: kept elsewhere, it shows every later change
+	Digest   runs.Digest `json:"digest"`
+	Base     string      `json:"base_commit"`
+	Contract runs.Digest `json:"contract"` // of all attempts
+	Output   string      `json:"output,omitzero"`
+	Pick     string      `json:"pick"`            // first, smallest, none
+	Picked   runs.RunID  `json:"picked,omitzero"` // the attempt that is taken
+	Passed   int         `json:"passed"`          // attempts that passed, and whose tests are not flaky
+	// how many of them have the same result tree, of each such group
+	Same     []int                `json:"identical"`
+	Attempts []*sheet.ComparedRun `json:"attempts"` // in the order of the table
 }
 
 // printLanes prints a comparison of attempts and ends with its exit code.

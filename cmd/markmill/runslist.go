@@ -65,7 +65,8 @@ Exit codes: 0 listed, 1 the records cannot be read, 2 usage.`,
 	f.StringVar(&opt.base, "base", "", "only runs on this commit: a revision, or the beginning of an id")
 	f.IntVar(&opt.limit, "limit", 0, "at most so many; 0 lists all")
 	f.StringSliceVar(&opt.sort, "sort", nil,
-		"started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; --sort=-KEY has the largest first")
+		"started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; "+
+			"--sort=-KEY has the largest first")
 	jsonFlag(c, &opt.json, "runs-list")
 	return c
 }

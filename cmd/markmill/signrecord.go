@@ -161,7 +161,8 @@ func (a *app) sign(file, namespace string, text []byte) ([]byte, error) {
 	}
 	program, lost := exec.LookPath("ssh-keygen")
 	if lost != nil {
-		hint := "give an SSH private key without a passphrase, or install OpenSSH, whose ssh-keygen signs with other keys"
+		hint := "give an SSH private key without a passphrase, or install OpenSSH, whose ssh-keygen " +
+			"signs with other keys"
 		if errors.As(err, new(*ssh.PassphraseMissingError)) {
 			hint = "the key has a passphrase: install OpenSSH, whose ssh-keygen asks for it"
 		}

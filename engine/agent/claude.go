@@ -25,8 +25,8 @@ func (claude) Call(t Turn) Call {
 	if t.Session != "" {
 		args = append(args, "--resume", t.Session)
 	}
-	// IS_SANDBOX lets it skip its permissions for root, too. Ten retries, its default, take longer than anybody waits for
-	// an answer that says that the key is wrong.
+	// IS_SANDBOX lets it skip its permissions for root, too. Ten retries, its default, take longer than anybody waits
+	// for an answer that says that the key is wrong.
 	env := []string{"IS_SANDBOX=1", "CLAUDE_CODE_MAX_RETRIES=4", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_TMPDIR=" + t.Tmp}
 	if t.Endpoint != "" {

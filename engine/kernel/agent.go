@@ -26,8 +26,8 @@ type Agent struct {
 	Endpoint string
 	Keys     []string // environment variables with credentials: NAME=value
 	Offline  bool     // it is to have no network; the caller sees to it
-	// StartLimit is how long the program may take to its first line of output, and IdleLimit how long it may print nothing after
-	// that.
+	// StartLimit is how long the program may take to its first line of output, and IdleLimit how long it may print
+	// nothing after that.
 	StartLimit, IdleLimit time.Duration
 }
 
@@ -69,8 +69,8 @@ func (s *agentSession) Info() Info {
 	return Info{Program: s.path, Version: s.agent.Version, PID: s.last}
 }
 
-// Run runs a step. The request's code is the prompt of its first turn; what an operator asks for after a turn, or during
-// one whose program takes nothing more, is the prompt of another, in the same session of the backend.
+// Run runs a step. The request's code is the prompt of its first turn; what an operator asks for after a turn, or
+// during one whose program takes nothing more, is the prompt of another, in the same session of the backend.
 func (s *agentSession) Run(ctx context.Context, r Request) (Outcome, error) {
 	s.steps++
 	home := cmp.Or(r.Turn.Home, filepath.Join(s.o.Private, fmt.Sprintf("home-%d", s.steps)))

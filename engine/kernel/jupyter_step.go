@@ -188,7 +188,8 @@ func (s *jupyterStep) show(o jupyter.Output, at int) {
 		}
 		s.fail(nil, s.keep(d.File, content))
 		told.File, told.MIME = d.File, d.MIME
-		if text, _ := textOf(raw); strings.HasPrefix(k.mime, "image/") && k.mime != "image/svg+xml" { // IRkernel breaks the lines of a picture
+		// IRkernel breaks the lines of a picture
+		if text, _ := textOf(raw); strings.HasPrefix(k.mime, "image/") && k.mime != "image/svg+xml" {
 			if column := strings.IndexByte(text, '\n'); column > 0 && runs.Base64(content, column) == text {
 				told.Column = column
 			}

@@ -108,8 +108,8 @@ type Request struct {
 type Turn struct {
 	Event func(runs.AgentData)    // nil drops them
 	Steer func() []runs.SteerData // takes what operators say; nil if nobody can
-	// Home is the program's, a folder that exists; "" makes one. Session is that of the backend to go on with, in its home,
-	// and Prompt what it is told then, in the place of the step's code.
+	// Home is the program's, a folder that exists; "" makes one. Session is that of the backend to go on with, in its
+	// home, and Prompt what it is told then, in the place of the step's code.
 	Home, Session, Prompt string
 	Raw, Log              io.Writer // the program's own standard output and standard error; nil drops them
 }

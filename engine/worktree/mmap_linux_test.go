@@ -156,7 +156,8 @@ func randomMappings(t *testing.T, tree *Tree, r *rand.Rand, seed uint64) {
 		case n == 7 && len(maps) > 0:
 			i := r.IntN(len(maps))
 			m := maps[i]
-			if !tree.reportsMmap { // what is written through a mapping that is gone at the next capture may be hidden there
+			// what is written through a mapping that is gone at the next capture may be hidden there
+			if !tree.reportsMmap {
 				capture(t, tree)
 			} else {
 				m.mem[0]++

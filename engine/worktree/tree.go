@@ -14,8 +14,9 @@ import (
 
 // Options say which worktree to make.
 type Options struct {
-	RunID        string
-	Dir          string          // absolute path that does not exist yet: the worktree and the run's own store are made inside
+	RunID string
+	// absolute path that does not exist yet: the worktree and the run's own store are made inside
+	Dir          string
 	Base         object.OID      // "" is an empty base
 	IncludeDirty bool            // take the user's uncommitted changes along, as a base of their own
 	Reverse      []Restored      // files that begin with an earlier content: the base is a commit of its own then
@@ -63,14 +64,16 @@ type Tree struct {
 	recheck        bool          // the next walk decides anew what is ignored
 	indexSt        disk.Stat     // of the worktree's index when forced was read from it
 	forced         map[string]bool
-	nested         []string                          // repositories inside, as the last walk found them
-	opaque         []string                          // repositories and submodules inside that a run in place began with
-	ignored        map[string]bool                   // ignored files that steps wrote
-	ignoreFiles    map[string]func() ([]byte, error) // the .gitignore of the beginning, by folder
+	nested         []string // repositories inside, as the last walk found them
+	// repositories and submodules inside that a run in place began with
+	opaque      []string
+	ignored     map[string]bool                   // ignored files that steps wrote
+	ignoreFiles map[string]func() ([]byte, error) // the .gitignore of the beginning, by folder
 
 	// What each path that changed was: since the last capture, and since the base.
 	step, total map[string]snapshot.Entry
-	known       func(path string, st disk.Stat) (object.Digest, bool) // content known by its stat, from the user's index
+	// content known by its stat, from the user's index
+	known func(path string, st disk.Stat) (object.Digest, bool)
 
 	past     *pool.Tree  // the worktree from the pool, until it is filled
 	pristine *pool.Table // what the pool is told of the worktree as it was filled; nil: it does not go there

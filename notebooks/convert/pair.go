@@ -20,8 +20,8 @@ type Pair struct {
 	Form notebooks.Form
 }
 
-// Pairs returns the files that the metadata of the notebook pair (jupytext: formats), and false for a format that is not
-// known or in another folder: its text then is bad.
+// Pairs returns the files that the metadata of the notebook pair (jupytext: formats), and false for a format that is
+// not known or in another folder: its text then is bad.
 func (d *Document) Pairs() (pairs []Pair, bad string) {
 	own := d.Metadata.object(keyJupytext)
 	for word := range strings.FieldsFuncSeq(own.text("formats"), func(r rune) bool { return r == ',' }) {
@@ -113,8 +113,8 @@ func (d *Document) WithOutputs(book *Document) {
 	}
 }
 
-// matchCells finds for each cell of a text the one of a Jupyter notebook that it was, or -1: of the same text in the same
-// order, of the same text anywhere, and then the one in its place among those.
+// matchCells finds for each cell of a text the one of a Jupyter notebook that it was, or -1: of the same text in the
+// same order, of the same text anywhere, and then the one in its place among those.
 func matchCells(texts, books []Cell) []int {
 	same := func(a, b *Cell) bool { return a.Type == b.Type && squeezed(a.Source) == squeezed(b.Source) }
 	found, used := make([]int, len(texts)), make([]bool, len(books))

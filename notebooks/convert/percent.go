@@ -122,7 +122,8 @@ func (d *Document) percentCell(c *Cell, lang percent.Language, main string) stri
 func (d *Document) lightCell(c *Cell, lang percent.Language, main string) string {
 	options, lines, active := d.scriptCell(c, lang, main)
 	text := strings.Join(lines, "\n") + "\n"
-	whole := lang.CommentEnd() != "" // there Jupytext's mark of an end opens a comment, so each cell has one that begins it
+	// there Jupytext's mark of an end opens a comment, so each cell has one that begins it
+	whole := lang.CommentEnd() != ""
 	if !whole && (options == "" && active || options == "[markdown]") &&
 		lang.Unmarked(text, percent.Kind(c.Type), c.Source) {
 		return text

@@ -100,7 +100,8 @@ func ReadKey(f *notebooks.Front, key string, value *yaml.Node) error {
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
-	"copy", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors", "interrupt_on_timeout",
+	"copy", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors",
+	"interrupt_on_timeout",
 	"headline", "output",
 	"reads", "inputs", "reuse", "pick", "steps", "proof", "singleton",
 }

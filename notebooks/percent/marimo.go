@@ -128,7 +128,8 @@ func (r *parser) marimoCell(first, end int, inside []bool, order *marimoOrder) {
 			options = opening.String()
 		}
 	}
-	shallow := slices.ContainsFunc(r.lines[body:end], func(l blocks.Line) bool { // marimo indents a text, too, if all is
+	// marimo indents a text, too, if all is
+	shallow := slices.ContainsFunc(r.lines[body:end], func(l blocks.Line) bool {
 		return !isBlank(l.Text) && !strings.HasPrefix(l.Text, marimoIndent)
 	})
 	content := make([]string, 0, end-body)

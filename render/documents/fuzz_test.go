@@ -18,9 +18,11 @@ import (
 
 // spliced returns an output notebook with every kind of block in a region.
 func spliced(body string) string {
-	src := "# N\n\n```bash {#a}\necho\n```\n"
+	src, one := "# N\n\n```bash {#a}\necho\n```\n", 1
 	return string(region.Splice([]byte(src), []region.Region{{ID: "a", At: len(src), Body: []byte(body)}},
-		notebooks.Manifest{Status: "pass"}))
+		notebooks.Manifest{Format: notebooks.ManifestFormat, Status: "pass", Steps: []notebooks.ManifestStep{{ID: "a",
+			Status: "fail", Exit: &one, Files: 1, Added: 1, Deleted: 1,
+			Tests: &notebooks.ManifestTests{Passed: 2, Failed: 1}}}}))
 }
 
 const wholeRegion = "<details open><summary>✗ <code>a</code> · exit 1 · 2 passed, 1 failed · 1 file +1 " +

@@ -60,7 +60,7 @@ func Jupyter(nb *ipynb.Notebook) *diff.Document {
 			doc.Params = append(doc.Params, diff.Param{Name: f.Name, Value: f.Value})
 		}
 	}
-	if m != nil && m.Format >= 2 {
+	if m != nil {
 		doc.Status = m.Status
 		return doc
 	}

@@ -63,7 +63,7 @@ func Markdown(name string, src []byte, files Files) (*diff.Document, error) {
 	at, steps := codeCells(doc), result.Steps(got)
 	for _, r := range got.Regions {
 		if c := at[r.ID]; c != nil {
-			readRegion(c, string(r.Body), got.Manifest != nil && got.Manifest.Format >= 2, files)
+			readRegion(c, string(r.Body), files)
 			setResult(c, steps[notebooks.StepID(r.ID)])
 		} else if r.ID != render.ParametersRegion {
 			doc.Notes = append(doc.Notes, fmt.Sprintf("a region is of step %q, which the notebook has not", r.ID))

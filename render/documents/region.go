@@ -126,9 +126,8 @@ func isElision(line string) bool {
 	return strings.HasPrefix(line, "… ") && strings.Contains(line, " elided: ")
 }
 
-// readRegion reads the outputs, scraps and patches of a step. open says that the region may hold results as
-// Markdown, as it does from manifest format 2 on.
-func readRegion(c *diff.Cell, body string, open bool, files Files) {
+// readRegion reads the outputs, scraps and patches of a step.
+func readRegion(c *diff.Cell, body string, files Files) {
 	display := func(mime, text string) {
 		c.Outputs = append(c.Outputs, diff.Output{Name: diff.Display, Data: []diff.Datum{{MIME: mime, Text: text}}})
 	}
@@ -149,7 +148,7 @@ func readRegion(c *diff.Cell, body string, open bool, files Files) {
 				c.Outputs = append(c.Outputs, picture(alt, to, files))
 			}
 		case p.kind == partWords:
-			readWords(p.text, open, display)
+			readWords(p.text, display)
 		case p.class == "output", p.class == "tests", p.class == "turn":
 			stream(diff.Stdout, p.text)
 		case p.class == "error":
@@ -165,7 +164,7 @@ func readRegion(c *diff.Cell, body string, open bool, files Files) {
 }
 
 // readWords reads results in Markdown, and references to results in the record.
-func readWords(text string, open bool, display func(mime, text string)) {
+func readWords(text string, display func(mime, text string)) {
 	var page strings.Builder
 	for line := range strings.Lines(text) {
 		switch {
@@ -179,7 +178,7 @@ func readWords(text string, open bool, display func(mime, text string)) {
 			page.WriteString(line)
 		}
 	}
-	if text := strings.Trim(page.String(), "\n"); text != "" && open {
+	if text := strings.Trim(page.String(), "\n"); text != "" {
 		display("text/markdown", text+"\n")
 	}
 }

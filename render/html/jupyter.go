@@ -269,10 +269,8 @@ func (p *jupyterPage) manifestRows(w *writer) {
 	if m == nil {
 		return
 	}
-	if m.Format >= 2 {
-		w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(result.TestsWords(m), "tests: ")))
-		w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(result.ChangedWords(m)))
-	}
+	w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(result.TestsWords(m), "tests: ")))
+	w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(result.ChangedWords(m)))
 	params := listed{heading: "Parameters", noun: "parameter", columns: 2}
 	for _, param := range m.Parameters {
 		if params.more() {

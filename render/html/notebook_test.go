@@ -19,7 +19,7 @@ import (
 )
 
 // output returns an output notebook of a source: the body of each step's region by its id.
-func output(t *testing.T, source, status string, bodies map[string]string) []byte {
+func output(t *testing.T, source, status string, bodies map[string]string, steps ...notebooks.ManifestStep) []byte {
 	t.Helper()
 	nb, err := markdown.Parse("x.md", []byte(source))
 	if err != nil {
@@ -31,7 +31,8 @@ func output(t *testing.T, source, status string, bodies map[string]string) []byt
 			regions = append(regions, region.Region{ID: string(s.ID), At: s.Fence.End, Body: []byte(body)})
 		}
 	}
-	return region.Splice(nb.Source, regions, notebooks.Manifest{Status: status})
+	return region.Splice(nb.Source, regions, notebooks.Manifest{Format: notebooks.ManifestFormat, Status: status,
+		Steps: steps})
 }
 
 // pageOf renders a page, checks it, and returns it with its text.
@@ -72,9 +73,14 @@ func TestStatusComesFirst(t *testing.T) {
 			"--git a/x/y.go b/x/y.go\nindex 1..2 100644\n--- a/x/y.go\n+++ b/x/y.go\n@@ -1,2 +1,3 " +
 			"@@\n-old\n+new\n+more\n```\n\n```json {.scraps}\n{\n  \"n\": 12\n}\n```\n\n</details>\n",
 	}
+	steps := []notebooks.ManifestStep{
+		{ID: "a", Status: "pass", Exit: new(int), Tests: &notebooks.ManifestTests{Passed: 3, Skipped: 1}},
+		{ID: "b", Status: "fail", Files: 1, Added: 2, Deleted: 1},
+		{ID: "c", Status: "pending"},
+	}
 	for status, want := range map[string]string{"pass": "✓Passed", "fail": "✗Failed", "blocked": "⊘Blocked",
 		"interrupted": "✗Interrupted", "odd<b>": "·odd<b>"} {
-		page, text := pageOf(t, output(t, source, status, bodies))
+		page, text := pageOf(t, output(t, source, status, bodies, steps...))
 		_, main, _ := strings.Cut(text, "▸")
 		if main == "" {
 			main = text

@@ -112,7 +112,7 @@ func FromMarkdown(nb *notebooks.Notebook, m *notebooks.Manifest, given []noteboo
 	if err != nil {
 		return nil, err
 	}
-	if m.Status != result.StatusPrepared && (m.Format >= 2 || !j.failed && m.Status != string(runs.Pass)) {
+	if m.Status != result.StatusPrepared {
 		j.verdict()
 	}
 	return j.bytes()

@@ -5,8 +5,5 @@
 // words for them all. Views, comparisons and reviews use it and never the text of a region: rewording a region
 // changes no status, test count or rule.
 //
-// There is one exception, in firstpreview.go: manifests of the first preview (format 0) have no results, which stand
-// only in the summary lines of regions. Nothing else reads those lines.
-//
 // It may import notebooks, runs, render/safe and render/plain.
 package result

@@ -70,22 +70,15 @@ func Reached(rec runs.StepRecord) bool {
 
 // Steps returns what became of each step of an output notebook, by the step's id. It is empty without a manifest.
 func Steps(out region.Stripped) map[notebooks.StepID]*notebooks.ManifestStep {
-	if out.Manifest != nil && out.Manifest.Format < 2 {
-		return firstPreview(out.Regions)
-	}
 	return StepsOf(out.Manifest)
 }
 
 // Parameters returns the parameters of the run that left an output notebook.
 func Parameters(out region.Stripped) []notebooks.ManifestParam {
-	switch m := out.Manifest; {
-	case m == nil:
+	if out.Manifest == nil {
 		return nil
-	case m.Format < 2:
-		return firstPreviewParameters(out)
-	default:
-		return m.Parameters
 	}
+	return out.Manifest.Parameters
 }
 
 // StepsOf returns the steps of a manifest by id; m may be nil.

@@ -66,9 +66,6 @@ func StatusWords(status string) string {
 
 // verdictFacts summarizes steps, tests, change and approval.
 func verdictFacts(m *notebooks.Manifest) []string {
-	if m.Format < 2 { // an older manifest does not say
-		return nil
-	}
 	facts := []string{StepWords(m)}
 	if m.Partial != "" {
 		facts = append(facts, safe.CodeSpan(plain.Escape(oneLine(m.Partial, 80))))

@@ -61,7 +61,6 @@ func TestVerdict(t *testing.T) {
 			"> **✗ failed** · 1 of 1 step passed · no tests · nothing changed\n>\n> - step `a` failed: exit 1 " +
 				"(`step_failed`)\n" +
 				"> - following from that: `require: diff`: a change is required, and nothing changed (`no_diff`)\n"},
-		{"an older manifest", &notebooks.Manifest{Status: "fail"}, nil, "> **✗ failed**\n"},
 	} {
 		if got := VerdictMarkdown(c.m, c.headline); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)

@@ -323,7 +323,8 @@ func (t *Compared) column(name, kind string, better Better, of func(*ComparedRun
 	taken := func(name string) bool {
 		return slices.ContainsFunc(t.Headings, func(c ComparedColumn) bool { return c.Name == name })
 	}
-	if taken(name) && (kind == "parameter" || kind == "scrap") { // a parameter and a scrap of one name, or one called status
+	// a parameter and a scrap of one name, or one called status
+	if taken(name) && (kind == "parameter" || kind == "scrap") {
 		name = kind + "." + name
 	}
 	for taken(name) {

@@ -8,8 +8,8 @@ import (
 	"markmill/runs"
 )
 
-// BackendRate says how the runs went of which an agent did a step, or was to do it. A run whose steps of agents were all
-// carried from another run does not count: nobody was asked anything.
+// BackendRate says how the runs went of which an agent did a step, or was to do it. A run whose steps of agents were
+// all carried from another run does not count: nobody was asked anything.
 type BackendRate struct {
 	Backend  string   `json:"backend"`
 	Model    string   `json:"model,omitzero"`

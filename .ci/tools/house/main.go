@@ -17,12 +17,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const module = "markmill"
 
 // roof is the longest a Go file may be, in lines.
 const roof = 800
+
+// columns is the longest a line may be; a tab counts as four. Lines of a raw string are what they are.
+const columns = 120
+
+// unwrapped lists folders and files whose lines are not wrapped yet.
+var unwrapped = []string{"bench/queue", "cmd/api/schedules", "cmd/markmill/launch.go", "cmd/markmill/queue",
+	"cmd/markmill/queue.go", "cmd/markmill/scheduledue.go", "engine/alerts.go", "engine/queue", "engine/schedule",
+	"notebooks/markdown/alerts.go", "notebooks/markdown/frontschedule.go", "notebooks/markdown/frontschedule_test.go", "notebooks/schedule"}
 
 // layers says, by top-level folder, which folders of the module its packages may import.
 // A folder that is not here may hold no Go package.
@@ -128,6 +137,7 @@ func check(root fs.FS) (found []string, files int, err error) {
 		}
 		found = append(found, checkImports(set, file, name)...)
 		found = append(found, checkStyle(set, file, name, src)...)
+		found = append(found, checkColumns(set, file, name, src)...)
 		found = append(found, checkRecordPaths(set, file, name)...)
 		dir := path.Dir(name)
 		if !strings.HasSuffix(name, "_test.go") {
@@ -187,6 +197,31 @@ func checkStyle(set *token.FileSet, file *ast.File, name string, src []byte) (fo
 	for _, decl := range file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
 			found = append(found, fmt.Sprintf("%s: no init functions: a table is plain to read", set.Position(f.Pos())))
+		}
+	}
+	return found
+}
+
+// checkColumns finds lines that are too long, and hold no part of a raw string.
+func checkColumns(set *token.FileSet, file *ast.File, name string, src []byte) (found []string) {
+	if slices.ContainsFunc(unwrapped, func(folder string) bool { return within(name, folder) }) {
+		return nil
+	}
+	raw := map[int]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Value[0] == '`' {
+			for line := set.Position(lit.Pos()).Line; line <= set.Position(lit.End()).Line; line++ {
+				raw[line] = true
+			}
+		}
+		return true
+	})
+	line := 0
+	for text := range strings.Lines(string(src)) {
+		line++
+		text = strings.TrimRight(text, "\r\n")
+		if width := utf8.RuneCountInString(text) + 3*strings.Count(text, "\t"); width > columns && !raw[line] {
+			found = append(found, fmt.Sprintf("%s:%d: %d columns; lines end at %d", name, line, width, columns))
 		}
 	}
 	return found

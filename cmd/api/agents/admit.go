@@ -43,8 +43,8 @@ func List(list []string) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// Admit writes an admission into the markmill.yaml at root, which is made if it is not there. Keys that the admission has
-// already get the new value, in their place; comments and everything else stay as they are.
+// Admit writes an admission into the markmill.yaml at root, which is made if it is not there. Keys that the admission
+// has already get the new value, in their place; comments and everything else stay as they are.
 func Admit(root, name string, fields []Field) error {
 	file := filepath.Join(root, engine.ConfigFile)
 	old, err := os.ReadFile(file)

@@ -45,10 +45,11 @@ type Tested struct {
 	worktree.Commit
 	Verdict Verdict          `json:"verdict"`
 	Step    notebooks.StepID `json:"step,omitzero"` // that gave the answer
-	Value   string           `json:"value"`         // of the scrap, or how the run or the step ended; of a skipped commit why
-	Run     runs.RunID       `json:"run_id,omitzero"`
-	Kept    bool             `json:"kept"` // the run was there before
-	Seconds float64          `json:"seconds"`
+	// of the scrap, or how the run or the step ended; of a skipped commit why
+	Value   string     `json:"value"`
+	Run     runs.RunID `json:"run_id,omitzero"`
+	Kept    bool       `json:"kept"` // the run was there before
+	Seconds float64    `json:"seconds"`
 
 	run *runs.Run
 }
@@ -57,14 +58,16 @@ type Tested struct {
 type Result struct {
 	Question string           `json:"question"` // what is good, in words
 	First    *Tested          `json:"first_bad,omitempty"`
-	Step     notebooks.StepID `json:"step,omitzero"`    // in which the answer of First changed
-	Before   *Tested          `json:"before,omitempty"` // the good commit that First is compared with, its parent where one was asked
+	Step     notebooks.StepID `json:"step,omitzero"` // in which the answer of First changed
+	// the good commit that First is compared with, its parent where one was asked
+	Before *Tested `json:"before,omitempty"`
 	// Differs is the first step whose result differs between the two runs, if it is another than Step, and how.
-	Differs    notebooks.StepID  `json:"differs,omitzero"`
-	Difference string            `json:"difference,omitzero"`
-	Candidates []worktree.Commit `json:"candidates,omitempty"` // instead of First: it is one of these; all others cannot be tested
-	Tested     []Tested          `json:"tested"`               // in order
-	Commits    int               `json:"commits"`              // how many commits the search began with
+	Differs    notebooks.StepID `json:"differs,omitzero"`
+	Difference string           `json:"difference,omitzero"`
+	// instead of First: it is one of these; all others cannot be tested
+	Candidates []worktree.Commit `json:"candidates,omitempty"`
+	Tested     []Tested          `json:"tested"`  // in order
+	Commits    int               `json:"commits"` // how many commits the search began with
 }
 
 // ErrUntestable is what errors wrap that say that the good or the bad end cannot be tested.

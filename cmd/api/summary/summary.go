@@ -26,9 +26,10 @@ type Options struct {
 
 // Summary is what is known of the agents of a repository. Its JSON is docs/schemas/summary.json.
 type Summary struct {
-	Agents   []Agent  `json:"agents"`             // by name
-	Problems []string `json:"problems,omitempty"` // notebooks and records that cannot be read, with the command that looks
-	Next     string   `json:"next"`               // what an operator does next
+	Agents []Agent `json:"agents"` // by name
+	// notebooks and records that cannot be read, with the command that looks
+	Problems []string `json:"problems,omitempty"`
+	Next     string   `json:"next"` // what an operator does next
 }
 
 // Agent is a coding agent that is admitted, installed, or named by a proof.

@@ -47,7 +47,8 @@ func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, output := range s.outputs() { // here, because a folder that comes and goes during a run is a change of the checkout
+	// here, because a folder that comes and goes during a run is a change of the checkout
+	for _, output := range s.outputs() {
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(output), 0o755)
 		}

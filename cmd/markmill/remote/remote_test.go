@@ -170,7 +170,8 @@ func TestWebReadFails(t *testing.T) {
 			"there is nothing (404 Not Found: no such thing); check the spelling of the address"},
 		{says(500, strings.Repeat("x ", 500)), "also after 4 tries"},
 		{says(403, ""),
-			"access is refused (403 Forbidden) with the query of the address; if it is a signature, it may have expired"},
+			"access is refused (403 Forbidden) with the query of the address; " +
+				"if it is a signature, it may have expired"},
 		{says(403, "<Signature>hush/+=</Signature>, asked for ?sig=hush%2F%2B%3D"),
 			"(403 Forbidden: <Signature>***</Signature>, asked for ?sig=***)"},
 		{s3Says(403, "AccessDenied", "Request has expired, hush/+="),
@@ -252,7 +253,8 @@ func TestUnreachable(t *testing.T) {
 	const nobody = "127.0.0.1:1" // a port that the system never assigns
 	c := client(t, "AWS_ENDPOINT_URL=http://"+nobody, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=hush",
 		"STORAGE_EMULATOR_HOST="+nobody,
-		"AZURE_STORAGE_CONNECTION_STRING=DefaultEndpointsProtocol=http;AccountName=acc;AccountKey=aHVzaA==;BlobEndpoint=http://"+nobody+"/acc")
+		"AZURE_STORAGE_CONNECTION_STRING=DefaultEndpointsProtocol=http;AccountName=acc;"+
+			"AccountKey=aHVzaA==;BlobEndpoint=http://"+nobody+"/acc")
 	for _, text := range []string{"http://u:hush@" + nobody + "/n.md?hush", "s3://b/n.md", "gs://b/n.md",
 		"az://c/n.md"} {
 		_, err := c.Read(t.Context(), text, 5)

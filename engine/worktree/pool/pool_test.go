@@ -85,9 +85,13 @@ func TestTake(t *testing.T) {
 			_, rest, _ := strings.Cut(filepath.Base(slot), "-")
 			return os.Rename(slot, filepath.Join(filepath.Dir(slot), "1-"+rest))
 		}},
-		"the table is cut":     {then: func(slot string) error { return os.Truncate(filepath.Join(slot, tableFile), 40) }},
+		"the table is cut": {then: func(slot string) error {
+			return os.Truncate(filepath.Join(slot, tableFile), 40)
+		}},
 		"the table is missing": {then: func(slot string) error { return os.Remove(filepath.Join(slot, tableFile)) }},
-		"something beside it":  {then: func(slot string) error { return os.WriteFile(filepath.Join(slot, "x"), nil, 0o600) }},
+		"something beside it": {then: func(slot string) error {
+			return os.WriteFile(filepath.Join(slot, "x"), nil, 0o600)
+		}},
 		"the mode of the folder": {then: func(slot string) error {
 			return os.Chmod(filepath.Join(slot, "tree"), 0o700)
 		}},

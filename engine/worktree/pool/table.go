@@ -22,7 +22,8 @@ type Table struct {
 	Name   string         // of the tree's folder
 	Root   *snapshot.Node // files with Check set may not be used again
 
-	Converted map[string]bool // paths of files whose bytes are not those of their blob; they may not be used again, either
+	// paths of files whose bytes are not those of their blob; they may not be used again, either
+	Converted map[string]bool
 }
 
 // usable reports whether a file may be used again as long as its stat holds.

@@ -169,7 +169,8 @@ func OpenIndex(path string, f *object.Format) (*Index, error) {
 		}
 		name, body := string(in[:4]), in[8:][:be.Uint32(in[4:])]
 		in = in[8+len(body):]
-		if name != "TREE" { // the path of the root, which is empty, the number of entries, that of folders, and the tree
+		// the path of the root, which is empty, the number of entries, that of folders, and the tree
+		if name != "TREE" {
 			continue
 		}
 		head, rest, ok := bytes.Cut(body, []byte("\n"))
