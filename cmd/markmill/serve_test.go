@@ -85,7 +85,8 @@ func (d *desk) signedIn(address string) *http.Client {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Get(address)
 	if err != nil {
 		d.t.Fatal(err)
@@ -232,7 +233,8 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, serveRepository(t), "approve")
 	code, page := d.get("/new?notebook=lines.md")
-	if code != http.StatusOK || !strings.Contains(page, `name="param.n"`) || !strings.Contains(page, `placeholder="hello"`) {
+	if code != http.StatusOK || !strings.Contains(page, `name="param.n"`) ||
+		!strings.Contains(page, `placeholder="hello"`) {
 		t.Fatalf("the form: %d\n%s", code, page)
 	}
 	run := d.launch(url.Values{"notebook": {"lines.md"}, "param.n": {"4"}, "param.word": {"a b & c"}})
@@ -332,8 +334,9 @@ func TestServeHostile(t *testing.T) {
 	d := newDesk(t, serveRepository(t), "approve")
 	run := d.launch(url.Values{"notebook": {"hostile.md"}})
 	d.live(run, "", 0)
-	for _, path := range []string{"/", "/runs", "/runs?notebook=" + url.QueryEscape(hostile), "/runs?since=" + url.QueryEscape(hostile),
-		run, run + "/verify", "/new?notebook=hostile.md", "/new?notebook=" + url.QueryEscape(hostile), "/checks", "/approvals",
+	for _, path := range []string{"/", "/runs", "/runs?notebook=" + url.QueryEscape(hostile), "/runs?since=" +
+		url.QueryEscape(hostile), run, run + "/verify", "/new?notebook=hostile.md", "/new?notebook=" +
+		url.QueryEscape(hostile), "/checks", "/approvals",
 		"/runs/" + url.PathEscape(hostile), run + "/files/" + url.PathEscape(hostile)} {
 		code, header, page := d.do(d.request("GET", path, nil))
 		if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self';") ||
@@ -358,7 +361,8 @@ func TestServeHostile(t *testing.T) {
 		t.Errorf("a file of the record: %v", header)
 	}
 	_, header, _ = d.do(d.request("GET", run+"/output", nil))
-	if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox allow-scripts allow-popups") {
+	if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox allow-scripts "+
+		"allow-popups") {
 		t.Errorf("the output notebook is in the origin of the workbench: %s", policy)
 	}
 }
@@ -459,8 +463,9 @@ func TestServeRefuses(t *testing.T) {
 		"a notebook outside":      {"/new", url.Values{"notebook": {"../secret.md"}}, http.StatusConflict},
 		"an absolute notebook":    {"/new", url.Values{"notebook": {"/etc/passwd"}}, http.StatusConflict},
 		"an option as a notebook": {"/new", url.Values{"notebook": {"--help"}}, http.StatusConflict},
-		"an output outside":       {"/new", url.Values{"notebook": {"lines.md"}, "output": {"../../x.md"}}, http.StatusConflict},
-		"an unknown run":          {run + "/abort", url.Values{"reason": {"x"}}, http.StatusNotFound},
+		"an output outside": {"/new", url.Values{"notebook": {"lines.md"}, "output": {"../../x.md"}},
+			http.StatusConflict},
+		"an unknown run": {run + "/abort", url.Values{"reason": {"x"}}, http.StatusNotFound},
 		"a large form": {"/new", url.Values{"notebook": {strings.Repeat("x", 2<<20)}},
 			http.StatusRequestEntityTooLarge},
 	} {
@@ -470,7 +475,8 @@ func TestServeRefuses(t *testing.T) {
 	}
 	id := d.launch(url.Values{"notebook": {"lines.md"}, "param.n": {"0"}})
 	d.live(id, "", 0)
-	for _, path := range []string{"/files/../../../../etc/passwd", "/files/%2e%2e/%2e%2e/task.md", "/files/..%2f..%2ftask.md",
+	for _, path := range []string{"/files/../../../../etc/passwd", "/files/%2e%2e/%2e%2e/task.md",
+		"/files/..%2f..%2ftask.md",
 		"/files/nothing", "/files//etc/passwd"} {
 		resp, err := d.client.Get(d.address + id + path)
 		if err != nil || resp.StatusCode == http.StatusOK {
@@ -506,7 +512,8 @@ func TestServeSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		fmt.Fprintf(c, "GET %s/live HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n", run, at.Host, d.client.Jar.Cookies(at)[0])
+		fmt.Fprintf(c, "GET %s/live HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n", run, at.Host,
+			d.client.Jar.Cookies(at)[0])
 	}
 	list := d.live(run, "", 0)
 	if last := list[len(list)-1]; !strings.Contains(last.data, `"pass"`) {
@@ -569,10 +576,12 @@ func TestServeAPI(t *testing.T) {
 	if code, answer := call("GET", "/api/v1/runs/"+id, ""); code != http.StatusOK || answer["status"] != "pass" {
 		t.Errorf("%d %v", code, answer)
 	}
-	if code, answer := call("GET", "/api/v1/runs/"+id+"/verification", ""); code != http.StatusOK || answer["ok"] != true {
+	if code, answer := call("GET", "/api/v1/runs/"+id+"/verification", ""); code != http.StatusOK ||
+		answer["ok"] != true {
 		t.Errorf("%d %v", code, answer)
 	}
-	if code, answer := call("GET", "/api/v1/runs?limit=1&scrap=answer%3D42", ""); code != http.StatusOK || answer["count"] != 1.0 {
+	if code, answer := call("GET", "/api/v1/runs?limit=1&scrap=answer%3D42", ""); code != http.StatusOK ||
+		answer["count"] != 1.0 {
 		t.Errorf("%d %v", code, answer)
 	}
 	if code, answer := call("GET", "/api/v1/notebooks", ""); code != http.StatusOK || answer["notebooks"] == nil {

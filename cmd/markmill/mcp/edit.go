@@ -77,7 +77,8 @@ func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createAr
 		if in.Kind == "" {
 			in.Kind = "task"
 		}
-		code, words, err := s.Do(ctx, child.Call{Args: []string{"new", "--kind=" + in.Kind, "--", path}, To: &child.Most{}})
+		code, words, err := s.Do(ctx, child.Call{Args: []string{"new", "--kind=" + in.Kind, "--", path},
+			To: &child.Most{}})
 		if err == nil && code != 0 {
 			err = child.Said(code, words)
 		}
