@@ -60,6 +60,9 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 	}
 }
 
+// Ready returns the next event if it is there, and does not wait.
+func (f *Follower) Ready() (event Event, found bool, err error) { return f.read() }
+
 // Offset is where the next event begins in the journal, in bytes.
 func (f *Follower) Offset() int64 { return f.offset }
 

@@ -216,7 +216,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"merge": a.mergeCommand, "runs": a.runsCommand, "scraps": a.scrapsCommand, "approve": a.approveCommand,
 		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsCommand,
 		"bisect": a.bisectCommand, "status": a.statusCommand, "gate": a.gateCommand, "watch": a.watchCommand,
-		"mcp": a.mcpCommand, "summary": a.summaryCommand, "lanes": a.lanesCommand,
+		"mcp": a.mcpCommand, "serve": a.serveCommand, "summary": a.summaryCommand, "lanes": a.lanesCommand,
 		"schedule": a.scheduleCommand, "scheduler": a.schedulerCommand,
 		"submit": a.submitCommand, "worker": a.workerCommand, "jobs": a.jobsCommand,
 		"alerts": a.alertsCommand, "slo": a.sloCommand, "digest": a.digestCommand,

@@ -23,7 +23,7 @@ var commandGroups = []group{
 	{"Coding agents", []string{"agents", "lanes", "summary", "mcp"}},
 	{"The queue and schedules", []string{"submit", "worker", "jobs", "schedule", "scheduler"}},
 	{"Health", []string{"alerts", "slo", "digest"}},
-	{"Look at what ran", []string{"show", "runs", "scraps"}},
+	{"Look at what ran", []string{"show", "runs", "scraps", "serve"}},
 	{"Review and compare", []string{"status", "gate", "review", "diff", "bisect", "merge"}},
 	{"Approvals", []string{"approve", "deny"}},
 	{"Forms and Git", []string{"convert", "strip", "git"}},

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
-
-	"markmill/engine/worktree"
 )
 
 // mcpProgram is the server, which lies beside markmill. docs/performance.md says why it is a program of its own.
@@ -27,16 +24,9 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repos
 		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo " +
 			"/src/project",
 		RunE: func(*cobra.Command, []string) error {
-			root, err := filepath.Abs(repo)
+			root, err := servedRoot(repo)
 			if err != nil {
 				return err
-			}
-			if src, err := worktree.Open(root); err == nil {
-				root = src.Root()
-			} else if !errors.Is(err, worktree.ErrNoRepository) {
-				return troubled(err)
-			} else if info, err := os.Stat(root); err != nil || !info.IsDir() {
-				return usagef("--repo %s is no folder", repo)
 			}
 			server, self, err := sibling(mcpProgram)
 			if err != nil {

@@ -27,16 +27,22 @@ const mcpNotebook = "---\nallow: [\"src/**\"]\n---\n# Task\n\n" +
 // mcpRepository is a repository with notebooks.
 func mcpRepository(t *testing.T) string {
 	t.Helper()
-	builtProgram(t)
-	root := t.TempDir()
 	t.Setenv("MARKMILL_DIR", "")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	for name, text := range map[string]string{
-		"task.md":  mcpNotebook,
-		"gated.md": "---\napproval: required\n---\n# Gated\n\n```bash {#go}\necho never\n```\n",
-		"slow.md":  "# Slow\n\n```bash {#wait}\necho begun; sleep 600\n```\n",
-		"big.md":   "# Big\n\n```bash {#print}\nseq 20000; printf '\\033[31mred\\033[0m\\n'\n```\n",
-	} {
+	return notebookRepository(t, map[string]string{
+		"task.md": mcpNotebook,
+		"big.md":  "# Big\n\n```bash {#print}\nseq 20000; printf '\\033[31mred\\033[0m\\n'\n```\n",
+	})
+}
+
+// notebookRepository is a repository with notebooks, with one that needs an approval and one that does not end.
+func notebookRepository(t *testing.T, files map[string]string) string {
+	t.Helper()
+	builtProgram(t)
+	root := t.TempDir()
+	files["gated.md"] = "---\napproval: required\n---\n# Gated\n\n```bash {#go}\necho never\n```\n"
+	files["slow.md"] = "# Slow\n\n```bash {#wait}\necho begun; sleep 600\n```\n"
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ def programs(target: str) -> dict[str, bytes]:
     system, processor = target.split("/")
     with tempfile.TemporaryDirectory() as folder:
         env = {"GOFLAGS": "-trimpath", **os.environ, "GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0"}
-        packages = [f"./cmd/{name}" for name in ("markmill", "markmill-mcp", "markmill-queue")]
+        packages = [f"./cmd/{name}" for name in ("markmill", "markmill-mcp", "markmill-queue", "markmill-serve")]
         command = ["go", "build", "-ldflags=-s -w", "-o", folder + os.sep, *packages]
         subprocess.run(command, cwd=ROOT, env=env, check=True)
         return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}

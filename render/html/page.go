@@ -145,3 +145,6 @@ func size(n int) string {
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
+
+// Style is the style of every page, for pages that a server makes.
+func Style() []byte { return []byte(style) }

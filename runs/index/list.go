@@ -26,6 +26,7 @@ type Filter struct {
 	Base         string        // the beginning of the base commit
 	Sort         []Key         // then the newest first
 	Limit        int           // 0: all
+	Skip         int           // so many before the first
 }
 
 // Condition compares the value of a parameter or a scrap: loss<0.2. A run without the value does not meet it.
@@ -180,6 +181,18 @@ func (x *Index) List(f Filter) ([]Item, error) {
 	return items, err
 }
 
+// Count returns how many runs a filter chooses. Sort, Limit and Skip are not looked at.
+func (x *Index) Count(f Filter) (count int, err error) {
+	f.Sort, f.Limit = nil, 0
+	where, args, err := x.chosen(f)
+	if err != nil {
+		return 0, err
+	}
+	err = exec(x.conn, "SELECT count(*) FROM run WHERE "+where, args,
+		func(s *sqlite.Stmt) error { count = s.ColumnInt(0); return nil })
+	return count, err
+}
+
 // chosen is the condition of a filter on the table run; "1" chooses all.
 func (x *Index) chosen(f Filter) (condition string, args []any, err error) {
 	where := []string{"1"}
@@ -298,7 +311,7 @@ func (x *Index) query(f Filter) (query string, args []any, err error) {
 	}
 	query += "started_ns DESC, run_id DESC"
 	if f.Limit > 0 {
-		query += " LIMIT " + strconv.Itoa(f.Limit)
+		query += " LIMIT " + strconv.Itoa(f.Limit) + " OFFSET " + strconv.Itoa(f.Skip)
 	}
 	return query, args, err
 }

@@ -78,9 +78,12 @@ var libraries = []library{
 		"only cmd/markmill-mcp links"},
 	{"github.com/nats-io", "engine/queue/jetstream", false, "jobs are kept by engine/queue/jetstream, which only " +
 		"cmd/markmill-queue links"},
+	{"html/template", "cmd/markmill/serve", false, "pages that are served are made by cmd/markmill/serve, which only " +
+		"cmd/markmill-serve links"},
 	{"github.com/wneessen/go-mail", "engine/queue/notify", false, "mail is sent by engine/queue/notify, which only " +
 		"cmd/markmill-queue links"},
-	{"net/http", "cmd/markmill/remote engine/kernel/jupyter engine/agent/scripted engine/queue/notify", true, storage},
+	{"net/http", "cmd/markmill/remote cmd/markmill/serve engine/kernel/jupyter engine/agent/scripted " +
+		"engine/queue/notify", true, storage},
 	{"github.com/coder/websocket", "engine/kernel/jupyter", false, "kernels are spoken with by engine/kernel/jupyter"},
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
@@ -49,7 +50,7 @@ const maxNotebook = 16 << 20
 
 // checked is the answer of a tool that wrote a notebook.
 func (s *server) checked(ctx context.Context, doc NotebookDocument) (answer, error) {
-	found, err := s.document(ctx, "check", "--json", "--", doc.Notebook)
+	found, err := s.Document(ctx, "check", "--json", "--", doc.Notebook)
 	if err != nil {
 		return answer{}, fmt.Errorf("%s is written, and cannot be checked: %w", doc.Notebook, err)
 	}
@@ -76,9 +77,10 @@ func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createAr
 		if in.Kind == "" {
 			in.Kind = "task"
 		}
-		code, words, err := s.do(ctx, call{args: []string{"new", "--kind=" + in.Kind, "--", path}, to: &most{}})
+		code, words, err := s.Do(ctx, child.Call{Args: []string{"new", "--kind=" + in.Kind, "--", path},
+			To: &child.Most{}})
 		if err == nil && code != 0 {
-			err = said(code, words)
+			err = child.Said(code, words)
 		}
 		if err != nil {
 			return answer{}, err

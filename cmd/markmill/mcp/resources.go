@@ -54,7 +54,7 @@ func (s *server) resources(ctx context.Context) ([]*mcp.Resource, error) {
 			Notebook string      `json:"notebook"`
 		} `json:"runs"`
 	}
-	doc, err := s.document(ctx, "runs", "list", "--json", fmt.Sprintf("--limit=%d", listedRuns))
+	doc, err := s.Document(ctx, "runs", "list", "--json", fmt.Sprintf("--limit=%d", listedRuns))
 	if err == nil {
 		err = codec.Unmarshal(doc, &kept)
 	}
@@ -71,7 +71,7 @@ func (s *server) resources(ctx context.Context) ([]*mcp.Resource, error) {
 			State string `json:"state"`
 		} `json:"outputs"`
 	}
-	if doc, err = s.document(ctx, "status", "--json"); err != nil {
+	if doc, err = s.Document(ctx, "status", "--json"); err != nil {
 		return list, nil // outside a repository there is no status
 	}
 	if err := codec.Unmarshal(doc, &there); err != nil {
@@ -106,7 +106,7 @@ func (s *server) readRecord(ctx context.Context, req *mcp.ReadResourceRequest) (
 	if !ok || err != nil || !runWord.MatchString(word) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	doc, err := s.document(ctx, "runs", "show", "--json", "--", word)
+	doc, err := s.Document(ctx, "runs", "show", "--json", "--", word)
 	if err != nil {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}

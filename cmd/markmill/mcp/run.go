@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
@@ -44,12 +45,12 @@ func (s *server) runNotebook(ctx context.Context, req *mcp.CallToolRequest, in s
 				Progress: float64(n), Total: float64(of), Message: words}) // a client that is gone ends ctx
 		}
 	}}
-	code, words, err := s.do(ctx, call{args: args, stdin: values, to: &lines{each: p.event}})
+	code, words, err := s.Do(ctx, child.Call{Args: args, Stdin: values, To: &lines{each: p.event}})
 	if err != nil {
 		return answer{}, err
 	}
 	if p.run == "" {
-		return answer{}, said(code, words)
+		return answer{}, child.Said(code, words)
 	}
 	return s.shown(ctx, string(p.run))
 }
@@ -182,7 +183,7 @@ func (l *lines) Write(p []byte) (int, error) {
 		if i < 0 {
 			end = len(p)
 		}
-		if l.over = l.over || len(l.part)+end > maxDocument; !l.over {
+		if l.over = l.over || len(l.part)+end > child.MaxDocument; !l.over {
 			l.part = append(l.part, p[:end]...)
 		}
 		if i < 0 {
@@ -197,7 +198,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // shown is the document of a run, with words for a reader that only sees text.
 func (s *server) shown(ctx context.Context, run string) (answer, error) {
-	doc, err := s.document(ctx, "runs", "show", "--json", "--", run)
+	doc, err := s.Document(ctx, "runs", "show", "--json", "--", run)
 	if err != nil {
 		return answer{}, err
 	}

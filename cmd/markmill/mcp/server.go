@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"markmill/cmd/markmill/child"
 )
 
 // Options configure a server.
@@ -21,9 +23,8 @@ type Options struct {
 
 // server is what the tools share.
 type server struct {
-	Options
-	root    string // absolute, without symbolic links
-	slots   chan struct{}
+	*child.Program
+	root    string     // absolute, without symbolic links
 	editing sync.Mutex // one change of a notebook at a time
 }
 
@@ -48,7 +49,8 @@ func newServer(o Options) (*mcp.Server, error) {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, errors.Join(err, fmt.Errorf("%s is no folder", root))
 	}
-	s := &server{Options: o, root: root, slots: make(chan struct{}, atOnce)}
+	s := &server{root: root,
+		Program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, atOnce)}}
 	to := mcp.NewServer(&mcp.Implementation{Name: "markmill", Title: "Markmill", Version: o.Version},
 		&mcp.ServerOptions{
 			Instructions: instructions,

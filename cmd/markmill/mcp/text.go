@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
 	"markmill/render/plain"
 )
@@ -61,20 +62,20 @@ func (s *server) text(ctx context.Context, word, step string, from *int64, optio
 	var code int
 	var words string
 	if from == nil {
-		last := &end{most: maxText}
-		if code, words, err = s.do(ctx, call{args: args, to: last}); err != nil {
+		last := &child.End{Most: maxText}
+		if code, words, err = s.Do(ctx, child.Call{Args: args, To: last}); err != nil {
 			return answer{}, err
 		}
-		kept, doc.Bytes, doc.From = last.last, last.all, last.all-int64(len(last.last))
+		kept, doc.Bytes, doc.From = last.Last, last.All, last.All-int64(len(last.Last))
 	} else {
 		part := &window{from: max(*from, 0)}
-		if code, words, err = s.do(ctx, call{args: args, to: part}); err != nil {
+		if code, words, err = s.Do(ctx, child.Call{Args: args, To: part}); err != nil {
 			return answer{}, err
 		}
 		kept, doc.Bytes, doc.From = part.kept, part.all, min(part.from, part.all)
 	}
 	if code != 0 {
-		return answer{}, said(code, words)
+		return answer{}, child.Said(code, words)
 	}
 	doc.To, doc.Text = doc.From+int64(len(kept)), valid(kept)
 	shown := plainLines(kept)

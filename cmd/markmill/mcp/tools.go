@@ -127,7 +127,7 @@ var tools = []tool{
 			if err != nil {
 				return answer{}, err
 			}
-			doc, err := s.document(ctx, "inspect", "--json", "--", path)
+			doc, err := s.Document(ctx, "inspect", "--json", "--", path)
 			return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
 		}),
 	define("check", reads, "check",
@@ -166,7 +166,7 @@ var tools = []tool{
 				}
 				args = append(args, "--", rev)
 			}
-			doc, err := s.document(ctx, args...)
+			doc, err := s.Document(ctx, args...)
 			return answer{doc: doc}, err
 		}),
 	define("run", starts, "run", "Run a notebook in a Git worktree of its own; the checkout stays as it is, but for "+
@@ -189,7 +189,7 @@ var tools = []tool{
 			if err != nil {
 				return answer{}, err
 			}
-			doc, err := s.document(ctx, "show", "--json", "--", path)
+			doc, err := s.Document(ctx, "show", "--json", "--", path)
 			return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
 		}),
 	define("log", reads, "mcp-text",
@@ -223,7 +223,7 @@ var tools = []tool{
 			if err != nil {
 				return answer{}, err
 			}
-			doc, err := s.document(ctx, "diff", "--json", "--", a, b)
+			doc, err := s.Document(ctx, "diff", "--json", "--", a, b)
 			return answer{doc: doc}, err
 		}),
 	define("verify", reads, "verify", "Recompute everything of a run, or of an output notebook, from its bytes.",
@@ -235,7 +235,7 @@ var tools = []tool{
 			if err != nil {
 				return answer{}, err
 			}
-			doc, err := s.document(ctx, "runs", "verify", "--json", "--", what)
+			doc, err := s.Document(ctx, "runs", "verify", "--json", "--", what)
 			return answer{doc: doc}, err
 		}),
 	define("scraps", reads, "scraps", "Show the values that runs recorded with glue, a row for each run or notebook.",
@@ -255,7 +255,7 @@ var tools = []tool{
 				}
 				args = append(args, of)
 			}
-			doc, err := s.document(ctx, args...)
+			doc, err := s.Document(ctx, args...)
 			return answer{doc: doc, more: "Choose values by name, or ask for fewer runs."}, err
 		}),
 	define("list", reads, "runs-list", "List the runs that are kept, the newest first, each with why it did not pass.",
@@ -270,14 +270,14 @@ var tools = []tool{
 			if in.Notebook != "" {
 				args = append(args, "--notebook="+in.Notebook)
 			}
-			doc, err := s.document(ctx, args...)
+			doc, err := s.Document(ctx, args...)
 			return answer{doc: doc, more: "Give a smaller limit."}, err
 		}),
 	define("query", reads, "runs-query", "Ask the index of the runs in SQL, read-only. Views: runs, steps, "+
 		"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their "+
 		"columns.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
-			doc, err := s.document(ctx, "runs", "query", "--json", "--", in.SQL)
+			doc, err := s.Document(ctx, "runs", "query", "--json", "--", in.SQL)
 			return answer{doc: doc, more: "Choose fewer columns or rows."}, err
 		}),
 	define("new_notebook", writes, "mcp-notebook", "Write a notebook that is not there yet: with the given content, "+
@@ -296,7 +296,7 @@ func (s *server) ofPaths(ctx context.Context, paths []string, more string, args 
 		}
 		args = append(args, path)
 	}
-	doc, err := s.document(ctx, args...)
+	doc, err := s.Document(ctx, args...)
 	return answer{doc: doc, more: more}, err
 }
 

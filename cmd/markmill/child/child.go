@@ -1,4 +1,6 @@
-package mcp
+// Package child calls the program markmill for the programs that lie beside it: the server of markmill mcp, and the
+// workbench. What they do is what the commands of those names do, with the same checks and records.
+package child
 
 import (
 	"bytes"
@@ -16,30 +18,37 @@ import (
 )
 
 const (
-	maxDocument = 32 << 20        // bytes of a document of --json
+	MaxDocument = 32 << 20        // bytes of a document of --json
 	maxWords    = 16 << 10        // bytes of what a program says on standard error
 	endTime     = 2 * time.Minute // that an interrupted run has for its record and its finally steps
 )
 
-// call is one call of the program.
-type call struct {
-	stdin []byte
-	to    io.Writer // its standard output
-	args  []string
+// Program is markmill, called in one folder.
+type Program struct {
+	Path  string
+	Dir   string
+	Slots chan struct{} // bounds the calls at the same time; further ones wait
 }
 
-// do starts the program in the root and waits for its end. When ctx ends, the program is interrupted, as by Ctrl-C. It
+// Call is one call of the program.
+type Call struct {
+	Stdin []byte
+	To    io.Writer // its standard output
+	Args  []string
+}
+
+// Do starts the program and waits for its end. When ctx ends, the program is interrupted, as by Ctrl-C. It
 // returns the exit code, and the end of what the program said on standard error.
-func (s *server) do(ctx context.Context, c call) (code int, words string, err error) {
+func (p *Program) Do(ctx context.Context, c Call) (code int, words string, err error) {
 	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
+	case p.Slots <- struct{}{}:
+		defer func() { <-p.Slots }()
 	case <-ctx.Done():
 		return 0, "", context.Cause(ctx)
 	}
-	said := &end{most: maxWords}
-	cmd := exec.CommandContext(ctx, s.Program, c.args...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.root, bytes.NewReader(c.stdin), c.to, said
+	said := &End{Most: maxWords}
+	cmd := exec.CommandContext(ctx, p.Path, c.Args...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, bytes.NewReader(c.Stdin), c.To, said
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = endTime
 	apart(cmd)
@@ -59,20 +68,20 @@ func (s *server) do(ctx context.Context, c call) (code int, words string, err er
 	return 0, said.String(), err
 }
 
-// document returns the document that a command prints with --json. A document that says what is wrong with the call
+// Document returns the document that a command prints with --json. A document that says what is wrong with the call
 // itself becomes an error.
-func (s *server) document(ctx context.Context, args ...string) ([]byte, error) {
-	var out most
-	code, words, err := s.do(ctx, call{args: args, to: &out})
+func (p *Program) Document(ctx context.Context, args ...string) ([]byte, error) {
+	var out Most
+	code, words, err := p.Do(ctx, Call{Args: args, To: &out})
 	switch {
 	case err != nil:
 		return nil, err
-	case out.over:
-		return nil, fmt.Errorf("the answer is longer than %d bytes; ask for less", maxDocument)
+	case out.Over:
+		return nil, fmt.Errorf("the answer is longer than %d bytes; ask for less", MaxDocument)
 	}
 	doc := bytes.TrimSpace(out.Bytes())
 	if len(doc) == 0 || doc[0] != '{' {
-		return nil, said(code, words)
+		return nil, Said(code, words)
 	}
 	var head struct {
 		Schema string `json:"schema"`
@@ -107,8 +116,8 @@ func (s *server) document(ctx context.Context, args ...string) ([]byte, error) {
 	return doc, nil
 }
 
-// said makes an error of what the program said.
-func said(code int, words string) error {
+// Said makes an error of what the program said.
+func Said(code int, words string) error {
 	var lines []string
 	for line := range strings.Lines(words) {
 		lines = append(lines, strings.TrimPrefix(plain.Line([]byte(strings.TrimRight(line, "\r\n"))), "markmill: "))
@@ -119,33 +128,33 @@ func said(code int, words string) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// most keeps what is written, up to a limit.
-type most struct {
+// Most keeps what is written, up to a limit.
+type Most struct {
 	bytes.Buffer
-	over bool
+	Over bool
 }
 
-func (m *most) Write(p []byte) (int, error) {
-	if m.over = m.over || m.Len()+len(p) > maxDocument; !m.over {
+func (m *Most) Write(p []byte) (int, error) {
+	if m.Over = m.Over || m.Len()+len(p) > MaxDocument; !m.Over {
 		m.Buffer.Write(p)
 	}
 	return len(p), nil
 }
 
-// end keeps the last bytes of what is written.
-type end struct {
-	most int
-	last []byte
-	all  int64
+// End keeps the last bytes of what is written.
+type End struct {
+	Most int
+	Last []byte
+	All  int64
 }
 
-func (e *end) Write(p []byte) (int, error) {
-	e.all += int64(len(p))
-	e.last = append(e.last, p[max(0, len(p)-e.most):]...)
-	if over := len(e.last) - e.most; over > 0 {
-		e.last = append(e.last[:0], e.last[over:]...)
+func (e *End) Write(p []byte) (int, error) {
+	e.All += int64(len(p))
+	e.Last = append(e.Last, p[max(0, len(p)-e.Most):]...)
+	if over := len(e.Last) - e.Most; over > 0 {
+		e.Last = append(e.Last[:0], e.Last[over:]...)
 	}
 	return len(p), nil
 }
 
-func (e *end) String() string { return string(e.last) }
+func (e *End) String() string { return string(e.Last) }

@@ -1,0 +1,163 @@
+// The workbench in a real browser: node browser.mjs MARKMILL BROWSER KIND, where KIND is chrome or firefox. Every page,
+// a run from its form to its verdict, a connection that is lost and comes back, two windows at once, the buttons, and
+// what axe-core finds.
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import puppeteer from "puppeteer-core";
+
+const [markmill, executablePath, kind] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const root = mkdtempSync(path.join(os.tmpdir(), "workbench-"));
+const git = (...words) => execFileSync("git", ["-C", root, "-c", "user.name=t", "-c", "user.email=t@example.com", ...words]);
+const fences = "```";
+writeFileSync(path.join(root, "lines.md"), `# Lines
+
+${fences}yaml {.parameters}
+n: 3
+word: hello
+${fences}
+
+${fences}bash {#print}
+for i in $(seq $n); do echo "$word $i"; sleep 0.2; done
+${fences}
+
+${fences}bash {#change}
+echo "$word" > new.txt; glue answer 42
+${fences}
+`);
+writeFileSync(path.join(root, "fails.md"), `# Fails\n\n${fences}bash {#broken}\necho "the disk is full" >&2; exit 3\n${fences}\n`);
+writeFileSync(path.join(root, "gated.md"), `---\napproval: required\n---\n# Gated\n\n${fences}bash {#go}\necho go\n${fences}\n`);
+writeFileSync(path.join(root, "check.md"), `# Check\n\n${fences}bash {#disk .check}\ncheck disk warn --value 81 --unit %\n${fences}\n`);
+git("init", "-q");
+git("add", "-A");
+git("commit", "-q", "-m", "begin");
+
+const server = spawn(markmill, ["serve", "--repo", root], { stdio: ["ignore", "pipe", "inherit"] });
+let said = "";
+server.stdout.on("data", (text) => { said += text; });
+const until = async (what, done, seconds = 60) => {
+  for (const end = Date.now() + seconds * 1000; Date.now() < end; await new Promise((r) => setTimeout(r, 50))) {
+    const value = await Promise.resolve(done()).catch(() => null); // a page that is being left cannot be asked
+    if (value) return value;
+  }
+  throw new Error("this did not happen: " + what);
+};
+const offers = () => [...said.matchAll(/^Open (\S+)$/gm)].map((m) => m[1]);
+const check = (ok, words) => { if (!ok) throw new Error(words); };
+
+let browser, proxy;
+const sockets = new Set();
+try {
+  const first = await until("an address is printed", () => offers()[0]);
+  const port = new URL(first).port;
+  // A connection that can be cut: what goes to 127.0.0.2 goes to the workbench.
+  proxy = net.createServer((from) => {
+    const to = net.connect(port, "127.0.0.1");
+    for (const s of [from, to]) { sockets.add(s); s.on("error", () => {}); s.on("close", () => { sockets.delete(s); from.destroy(); to.destroy(); }); }
+    from.pipe(to).pipe(from);
+  });
+  await new Promise((r) => proxy.listen(port, "127.0.0.2", r));
+
+  browser = await puppeteer.launch({
+    browser: kind, executablePath, headless: true,
+    args: kind === "chrome" ? ["--no-sandbox", "--disable-gpu"] : [],
+  });
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
+  const faults = [];
+  // Firefox asks for an icon of the pages that are static, which their policy forbids.
+  page.on("pageerror", (e) => { if (!String(e).includes("favicon.ico")) faults.push(String(e)); });
+  const text = () => page.evaluate(() => document.body.innerText);
+  const at = (host) => "http://" + host + ":" + port;
+  const base = at("127.0.0.1");
+  const open = async (where, host = base) => { const r = await page.goto(host + where, { waitUntil: "load" }); return r && r.status(); };
+
+  // A run has ended when its page, which loads itself once more then, follows nothing.
+  const ended = (p, words) => until("a run ends: " + words, () => p.evaluate((words) =>
+    document.readyState === "complete" && !document.querySelector("#run[data-live]") && document.body.innerText.includes(words), words));
+
+  await page.goto(first);
+  await until("Home follows the sign-in", async () => (await text()).includes("Notebooks"));
+
+  // A run from its form to its verdict, with a second window on it that loses its connection.
+  await open("/new?notebook=lines.md");
+  await page.type('[name="param.n"]', "40");
+  await page.type('[name="param.word"]', "a<b>");
+  await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
+  check(new URL(page.url()).pathname.startsWith("/runs/"), "the form led to " + page.url());
+  const run = new URL(page.url()).pathname;
+  await until("the second address is printed", () => offers()[1]);
+  const other = await (await browser.createBrowserContext()).newPage();
+  await other.goto(offers()[1].replace("127.0.0.1", "127.0.0.2"));
+  await until("the second window is at Home", () => other.evaluate(() => document.body.innerText.includes("Running")));
+  await other.goto(at("127.0.0.2") + run);
+  const shown = (p) => p.evaluate(() => document.querySelector('#step-print [data-stream="stdout"] pre').textContent);
+  await until("the second window shows output", async () => (await shown(other)).includes("a<b> 2"));
+  for (const s of sockets) s.destroy();
+  for (const p of [page, other]) await ended(p, "passed");
+  const whole = Array.from({ length: 40 }, (_, i) => `a<b> ${i + 1}\n`).join("");
+  for (const p of [page, other]) check((await shown(p)) === whole, "the output on the page is " + (await shown(p)));
+
+  // Someone who has never seen it finds out why a run failed in two clicks from Home.
+  await open("/new?notebook=fails.md");
+  await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
+  await ended(page, "failed");
+  await open("/");
+  await Promise.all([page.waitForNavigation(), page.click("tbody tr td a.fail")]);
+  check((await text()).includes("the disk is full"), "one click from Home, the page does not say why the run failed");
+
+  // An approval that a notebook asks for is given in the browser.
+  await open("/new?notebook=gated.md");
+  await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
+  await ended(page, "blocked");
+  const gated = new URL(page.url()).pathname;
+  await open("/approvals");
+  await Promise.all([page.waitForNavigation(), page.click("tbody a")]);
+  await page.evaluate(() => { for (const d of document.querySelectorAll(".ask")) d.open = true; });
+  await Promise.all([page.waitForNavigation(), page.click('form[action$="/approve"] button')]);
+  await open("/new?from=" + gated.slice("/runs/".length));
+  await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
+  await ended(page, "passed");
+
+  await open("/new?notebook=check.md");
+  await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
+  await ended(page, "passed");
+
+  // Every page, wide and on a phone, light and dark: nothing is cut off, and axe-core finds nothing serious.
+  const compared = "/compare?" + [run, gated].map((r) => "run=" + r.slice("/runs/".length)).join("&");
+  const pages = ["/", "/runs", "/runs?status=pass&scrap=answer%3D42", run, gated, run + "/verify", "/new", "/new?notebook=lines.md", "/checks", "/approvals", "/runs/nothing"];
+  for (const where of pages) for (const [width, scheme] of [[1280, "light"], [390, "dark"]]) {
+    await page.setViewport({ width, height: 900 });
+    if (kind === "chrome") await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    await open(where);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    check(over <= 0, `${where} at ${width} pixels is ${over} pixels too wide`);
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => axe.run({ resultTypes: ["violations"] }));
+    const serious = found.violations.filter((v) => v.impact === "serious" || v.impact === "critical");
+    check(serious.length === 0, where + " (" + scheme + "): " + JSON.stringify(serious.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 200) + n.failureSummary)]), null, 1));
+  }
+  for (const where of [compared, run + "/output"]) check((await open(where)) === 200, where + " does not open");
+
+  // From the keyboard: the first stop leads to the content.
+  await open("/");
+  await page.keyboard.press("Tab");
+  check((await page.evaluate(() => document.activeElement.className)) === "skip-link", "the first stop is not the link to the content");
+
+  // Without a script, pages can be read.
+  await page.setJavaScriptEnabled(false).catch(() => {}); // Firefox cannot
+  await open(run);
+  check(faults.length === 0, "scripts failed: " + faults.join("; "));
+  console.log(kind + ": " + pages.length + " pages, a run live in two windows, an approval, and nothing serious");
+} finally {
+  await browser?.close();
+  proxy?.close();
+  for (const s of sockets) s.destroy();
+  server.kill("SIGINT");
+  await new Promise((r) => (server.exitCode === null ? server.once("exit", r) : r()));
+  rmSync(root, { recursive: true, force: true });
+}

@@ -1,0 +1,50 @@
+package serve
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"os/user"
+	"syscall"
+)
+
+// Main is the program markmill-serve; it returns the exit code.
+func Main(args []string) int {
+	var o Options
+	f := flag.NewFlagSet("markmill-serve", flag.ContinueOnError)
+	f.StringVar(&o.Program, "program", "", "path of markmill")
+	f.StringVar(&o.Version, "is", "", "version of markmill")
+	f.StringVar(&o.Root, "root", ".", "root of the repository, or a folder outside one")
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "address on the loopback interface")
+	role := f.String("role", approve.String(), "what those may do who sign in: read, run or approve")
+	if err := f.Parse(args); err != nil {
+		return 2
+	}
+	if o.Program == "" || f.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "markmill-serve: markmill serve starts this program; run that")
+		return 2
+	}
+	if err := o.SetRole(*role); err != nil {
+		fmt.Fprintln(os.Stderr, "markmill serve: --role:", err)
+		return 2
+	}
+	o.User = "unknown"
+	if u, err := user.Current(); err == nil {
+		o.User = u.Username
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := Serve(ctx, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "markmill serve:", err)
+		return 1
+	}
+	return 0
+}
+
+// SetRole sets the role by its name.
+func (o *Options) SetRole(name string) (err error) {
+	o.Role, err = parseRole(name)
+	return err
+}

@@ -1,0 +1,229 @@
+package serve
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"markmill/cmd/api"
+	"markmill/cmd/markmill/child"
+	"markmill/engine"
+	"markmill/engine/worktree"
+	"markmill/render/html"
+	"markmill/runs"
+	"markmill/runs/index"
+)
+
+// Options configure the workbench.
+type Options struct {
+	Program string // path of markmill
+	Version string // of markmill
+	Root    string // of the repository, or a folder outside one
+	Listen  string // host and port; a port of 0 is any that is free
+	Role    role   // of those who sign in with an address that is printed
+	User    string // whose program it is: the actor of every action
+}
+
+// Limits of what a client can take.
+const (
+	maxConnections = 1024
+	maxHeader      = 16 << 10 // bytes
+	maxBody        = 1 << 20  // bytes
+	maxPrograms    = 8        // calls of markmill at the same time
+	readTime       = 10 * time.Second
+	writeTime      = 60 * time.Second // for a page; a stream has it for each message
+)
+
+type server struct {
+	Options
+	program  *child.Program
+	store    runs.Store
+	engine   *engine.Engine   // that reads settings and policies; it runs nothing
+	repo     *worktree.Source // nil outside a repository
+	guard    *guard
+	survey   survey
+	began    time.Time
+	closing  <-chan struct{}
+	watching gauge // streams that are open
+}
+
+// newServer makes the server for an address that is listened on. say tells the terminal something.
+func newServer(o Options, address string, say func(string)) (*server, error) {
+	eng, repo, err := api.NewEngine(o.Root)
+	if err != nil {
+		return nil, err
+	}
+	root := o.Root
+	if repo != nil {
+		root = repo.Root()
+	}
+	o.Root = root
+	return &server{Options: o, engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
+		program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, maxPrograms)},
+		guard:   newGuard(address, o.Role, say)}, nil
+}
+
+// Serve answers until ctx ends. It prints the address to sign in with.
+func Serve(ctx context.Context, stdout io.Writer, o Options) error {
+	listener, err := listen(ctx, o.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	var printing sync.Mutex
+	s, err := newServer(o, listener.Addr().String(), func(words string) {
+		printing.Lock()
+		defer printing.Unlock()
+		fmt.Fprintln(stdout, words)
+	})
+	if err != nil {
+		return err
+	}
+	s.closing = ctx.Done()
+	s.guard.offer()
+	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(netutil.LimitListener(listener, maxConnections)) }()
+	select {
+	case err = <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := web.Shutdown(last); err != nil {
+		return web.Close()
+	}
+	return nil
+}
+
+// listen listens on the loopback interface only.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s: give an address and a port, as in 127.0.0.1:8080", address)
+	}
+	ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if err != nil || host == "" {
+		return nil, fmt.Errorf("--listen %s: %w", address, errors.Join(err, errors.New("the host is not known")))
+	}
+	for _, ip := range ips {
+		if !ip.IP.IsLoopback() {
+			return nil, fmt.Errorf("--listen %s: the workbench listens on the loopback interface only; to reach it "+
+				"from another machine, forward the port with ssh -L", address)
+		}
+	}
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+}
+
+//go:embed pages serve.css serve.js openapi.json
+var assets embed.FS
+
+// routes are all addresses. A pattern with a role is answered to a session that has it.
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range s.pages() {
+		mux.Handle(r.pattern, s.guard.let(r.needs, r.do))
+	}
+	mux.HandleFunc("GET /sign-in", s.guard.signIn)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	style := append(html.Style(), asset("serve.css")...)
+	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, _ *http.Request) {
+		give(w, "text/css; charset=utf-8", style)
+	})
+	mux.HandleFunc("GET /assets/script.js", func(w http.ResponseWriter, _ *http.Request) {
+		give(w, "text/javascript; charset=utf-8", asset("serve.js"))
+	})
+	return s.guard.all(mux)
+}
+
+// Patterns are the addresses that need a session, with their methods, as net/http.ServeMux has them.
+func Patterns() (list []string) {
+	for _, r := range (&server{guard: &guard{}}).pages() {
+		list = append(list, r.pattern)
+	}
+	return list
+}
+
+// OpenAPI is the description of the addresses for programs.
+func OpenAPI() []byte { return asset("openapi.json") }
+
+// route is an address that needs a session.
+type route struct {
+	pattern string
+	needs   role
+	do      http.HandlerFunc
+}
+
+func (s *server) pages() []route {
+	return []route{
+		{"GET /{$}", read, s.home},
+		{"GET /runs", read, s.list},
+		{"GET /runs/{id}", read, s.run},
+		{"GET /runs/{id}/live", read, s.live},
+		{"GET /runs/{id}/output", read, s.output},
+		{"GET /runs/{id}/files/{path...}", read, s.file},
+		{"GET /runs/{id}/verify", read, s.verify},
+		{"GET /compare", read, s.compare},
+		{"GET /approvals", read, s.approvals},
+		{"GET /checks", read, s.checks},
+		{"GET /new", run, s.form},
+		{"POST /new", run, s.launch},
+		{"POST /runs/{id}/abort", run, s.act(abortRun)},
+		{"POST /runs/{id}/steer", run, s.act(steerRun)},
+		{"POST /runs/{id}/fork", run, s.fork},
+		{"POST /runs/{id}/apply", approve, s.act(applyRun)},
+		{"POST /runs/{id}/reject", approve, s.act(rejectRun)},
+		{"POST /runs/{id}/approve", approve, s.act(approveRun)},
+		{"POST /runs/{id}/deny", approve, s.act(denyRun)},
+		{"POST /sign-out", read, s.guard.signOut},
+		{"POST /address", approve, s.address},
+		{"GET /metrics", read, s.metrics},
+		{"GET /api/v1/openapi.json", read, func(w http.ResponseWriter, _ *http.Request) {
+			give(w, "application/json", asset("openapi.json"))
+		}},
+		{"GET /api/v1/runs", read, s.apiRuns},
+		{"POST /api/v1/runs", run, s.apiLaunch},
+		{"GET /api/v1/runs/{id}", read, s.apiDocument("runs", "show", "--json")},
+		{"GET /api/v1/runs/{id}/verification", read, s.apiDocument("runs", "verify", "--json")},
+		{"POST /api/v1/runs/{id}/abort", run, s.apiAct(abortRun)},
+		{"POST /api/v1/runs/{id}/steer", run, s.apiAct(steerRun)},
+		{"POST /api/v1/runs/{id}/reject", approve, s.apiAct(rejectRun)},
+		{"GET /api/v1/notebooks", read, s.apiNotebooks},
+	}
+}
+
+// asset is an embedded file.
+func asset(name string) []byte {
+	text, err := assets.ReadFile(name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return text
+}
+
+// give answers with a whole text.
+func give(w http.ResponseWriter, kind string, text []byte) {
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(text) // the reader may have gone
+}
+
+// ready says whether the records can be read.
+func (s *server) ready(w http.ResponseWriter, r *http.Request) {
+	if err := s.ask(r.Context(), func(*index.Index) error { return nil }); err != nil {
+		http.Error(w, "the records cannot be read", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
