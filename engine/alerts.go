@@ -44,7 +44,8 @@ func checkTargets(file string, targets map[string]AlertTarget) error {
 			if msg == "" {
 				msg, hint = "is no name of a target", "use letters, digits and -"
 			}
-			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("alerts: %s: %s", name, msg),
+			return &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("alerts: %s: %s", name,
+				msg),
 				Hint: hint}
 		}
 	}
@@ -85,7 +86,8 @@ func (t AlertTarget) wrong() (msg, hint string) {
 			return "an address was expected that begins with " + strings.Join(schemes, ":// or ") + "://",
 				"or ${NAME}, with the address in the variable NAME"
 		case u.User != nil:
-			return "a password does not belong into a file of the repository", "write ${NAME}, and the address in the variable NAME"
+			return "a password does not belong into a file of the repository", "write ${NAME}, and the address in " +
+				"the variable NAME"
 		}
 	}
 	return "", ""

@@ -128,8 +128,10 @@ func fill(store string, jobs int) error {
 	for first := range errs {
 		group.Go(func() {
 			for i := first; i < jobs && errs[first] == nil; i += len(errs) {
-				spec := &queue.Spec{ID: fmt.Sprintf("job-%06d", i), Queue: "default", Priority: queue.Normal, By: "bench",
-					Request: engine.Request{Path: fmt.Sprintf("n%d.md", i%100), Source: []byte("# N\n\n```bash\ntrue\n```\n")}}
+				spec := &queue.Spec{ID: fmt.Sprintf("job-%06d", i), Queue: "default", Priority: queue.Normal,
+					By: "bench",
+					Request: engine.Request{Path: fmt.Sprintf("n%d.md", i%100),
+						Source: []byte("# N\n\n```bash\ntrue\n```\n")}}
 				_, _, errs[first] = q.Submit(ctx, spec, time.Now())
 				if i%100 == 0 && errs[first] == nil {
 					_, errs[first] = q.Cancel(ctx, spec.ID, "bench", "measured", time.Now())

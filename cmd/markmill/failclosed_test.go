@@ -308,6 +308,7 @@ func (row closedCase) untouched(c *closed, dir string, started bool) {
 		}
 		// What a run that started leaves besides: empty folders of caches.
 		return !gated && (strings.HasPrefix(path, "home/") && c.isFolder(path) ||
+			path == "src/.markmill/history" || strings.HasPrefix(path, "src/.markmill/history/") || // of checks
 			strings.HasPrefix(path, "home/cache/markmill/programs/") || // digests of interpreters
 			row.name == "dirty_source" && path == "src/a.txt")
 	}

@@ -40,7 +40,7 @@ var runGroups = []group{
 		"continue", "at", "reuse", "outdated", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
 	{"Attempts", []string{"backends", "attempts", "pick", "judge-once", "html", "format"}},
 	{"The job", []string{"key", "queue", "label", "after", "priority", "retries", "wait", "follow"}},
-	{"The worker", []string{"drain", "lease", "schedule", "launch", "launch-count", "image", "secret", "print"}},
+	{"The worker", []string{"drain", "lease", "warm", "schedule", "launch", "launch-count", "image", "secret", "print"}},
 	{"A NATS server", []string{"nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},

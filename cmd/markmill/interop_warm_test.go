@@ -14,14 +14,14 @@ import (
 
 const warmNotebook = "---\nenv: {SHADE: %s}\n---\n```yaml {.parameters}\nn: {type: int, default: 1}\n```\n\n" +
 	"```python {#a}\nimport os, subprocess\n" +
-	"print(n, 'seen' in globals(), os.environ['SHADE'], os.getcwd() == os.environ['MARKMILL_WORKTREE'], get_ipython().execution_count)\n" +
-	"seen = 1\nopen('made', 'w').write(str(n))\n```\n\n" +
-	"```python {#b}\nprint('run', subprocess.check_output(['sh', '-c', 'echo $MARKMILL_RUN_ID'], text=True), str(os.getpid()).zfill(7))\n" +
-	"assert os.listdir('.').count('made') == 1\n```\n"
+	"print(n, 'seen' in globals(), os.environ['SHADE'], os.getcwd() == os.environ['MARKMILL_WORKTREE'], " +
+	"get_ipython().execution_count)\nseen = 1\nopen('made', 'w').write(str(n))\n```\n\n```python {#b}\n" +
+	"print('run', subprocess.check_output(['sh', '-c', 'echo $MARKMILL_RUN_ID'], text=True), " +
+	"str(os.getpid()).zfill(7))\nassert os.listdir('.').count('made') == 1\n```\n"
 
-// TestInteropWarm submits jobs to a worker that keeps an interpreter ready. Each run has an interpreter of its own, with
-// the values and the id of that run, and prints what a cold one prints. One that was started for something else is not
-// used.
+// TestInteropWarm submits jobs to a worker that keeps an interpreter ready. Each run has an interpreter of its own,
+// with the values and the id of that run, and prints what a cold one prints. One that was started for something else is
+// not used.
 func TestInteropWarm(t *testing.T) {
 	python := os.Getenv("MARKMILL_PEERS")
 	if python == "" {
@@ -95,7 +95,8 @@ func TestInteropWarm(t *testing.T) {
 			t.Errorf("process %s or run %s comes again", found[2], found[1])
 		}
 		pids[found[2]], pids[found[1]] = true, true
-		return digests.ReplaceAllString(strings.NewReplacer(found[1], "RUN", found[2], "PID").Replace(string(text)), "DIGEST")
+		return digests.ReplaceAllString(strings.NewReplacer(found[1], "RUN", found[2], "PID").Replace(string(text)),
+			"DIGEST")
 	}
 	rounds := 3
 	if os.Getenv("MARKMILL_ALL") != "" {

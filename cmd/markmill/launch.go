@@ -114,7 +114,8 @@ func slurmScript(count int, argv []string) string {
 // kubernetesJob is the manifest of a Job. The secret is named, and its values are nowhere in it.
 func (o *launchOptions) kubernetesJob(argv []string) (string, error) {
 	if o.image == "" {
-		return "", usagef("--launch kubernetes needs --image, of a container with markmill and markmill-queue on its PATH")
+		return "", usagef(
+			"--launch kubernetes needs --image, of a container with markmill and markmill-queue on its PATH")
 	}
 	if !name1123.MatchString(o.secret) {
 		return "", usagef("--secret %q cannot name a secret of Kubernetes: use a-z, 0-9, - and .", o.secret)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -39,7 +40,16 @@ func mcpRepository(t *testing.T) string {
 func notebookRepository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	builtProgram(t)
-	root := t.TempDir()
+	root, err := os.MkdirTemp("", "markmill-notebooks-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The program that made a run lives a moment longer than its record says, and may still write.
+	t.Cleanup(func() {
+		for try := 0; os.RemoveAll(root) != nil && try < 500; try++ {
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
 	files["gated.md"] = "---\napproval: required\n---\n# Gated\n\n```bash {#go}\necho never\n```\n"
 	files["slow.md"] = "# Slow\n\n```bash {#wait}\necho begun; sleep 600\n```\n"
 	for name, text := range files {

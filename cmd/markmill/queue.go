@@ -44,7 +44,8 @@ func (o *queueOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.CA, "nats-ca", "", "`FILE` with the certificates that sign the server's")
 	f.StringVar(&o.Cert, "nats-cert", "", "`FILE` with the certificate for a server that asks for one")
 	f.StringVar(&o.Key, "nats-key", "", "`FILE` with the key of --nats-cert")
-	f.IntVar(&o.Replicas, "replicas", 1, "copies `N` of everything in a cluster, when the first command makes the streams")
+	f.IntVar(&o.Replicas, "replicas", 1,
+		"copies `N` of everything in a cluster, when the first command makes the streams")
 }
 
 // call begins a call of the queue's program, for the repository around the working directory or --repo.
@@ -181,8 +182,8 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return err
 	}
 	if repo == nil {
-		return usagef("a job needs a Git repository: a worker begins with a commit, and another goes on from what the " +
-			"first has changed; submit from one, or name it with --repo")
+		return usagef("a job needs a Git repository: a worker begins with a commit, and another goes on from what " +
+			"the first has changed; submit from one, or name it with --repo")
 	}
 	r.req.MadeOf, r.req.Path, r.req.Repository = madeOf, name(path), repo.Root()
 	if r.req.Source, err = a.runnable(path, src, given); err != nil {
@@ -225,8 +226,8 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 	req, keeps := plan.Request(), plan.Options().Given
 	for _, g := range req.Given { // a secret of the environment is not among them
 		if !slices.ContainsFunc(keeps, func(k runs.GivenData) bool { return k.Name == g.Name }) {
-			return nil, usagef("parameter %s is a secret, or holds one, and secrets do not travel: declare its env:, and set "+
-				"that variable where the worker runs", g.Name)
+			return nil, usagef("parameter %s is a secret, or holds one, and secrets do not travel: declare its env:, "+
+				"and set that variable where the worker runs", g.Name)
 		}
 	}
 	base, err := repo.Resolve(cmp.Or(req.Base, "HEAD"))
@@ -329,7 +330,8 @@ reached.`,
   markmill worker --launch slurm --launch-count 20 -j 4 -- --partition=gpu --time=8:00:00`,
 		RunE: func(c *cobra.Command, words []string) error {
 			if len(words) > 0 && (launched.where == "" || c.ArgsLenAtDash() != 0) {
-				return usagef("worker takes no arguments: %s; options of sbatch or kubectl follow -- with --launch", words[0])
+				return usagef("worker takes no arguments: %s; options of sbatch or kubectl follow -- with --launch",
+					words[0])
 			}
 			if err := launched.idle(c.Flags()); err != nil {
 				return err
@@ -366,7 +368,8 @@ reached.`,
 				return err
 			}
 			if call.Schedule && made.Root == "" {
-				return usagef("--schedule is for the notebooks of a Git repository, and there is none here; change into one")
+				return usagef("--schedule is for the notebooks of a Git repository, and there is none here; change " +
+					"into one")
 			}
 			made.Queues, made.Labels, made.Jobs, made.Drain = call.Queues, labels, call.Jobs, call.Drain
 			made.Warm, made.Schedule, made.LeaseNS = call.Warm, call.Schedule, int64(d)
@@ -380,7 +383,8 @@ reached.`,
 	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
 	f.BoolVar(&call.Warm, "warm", false, "while it waits, keep an interpreter started for a job like the last one")
 	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues waits or runs")
-	f.BoolVar(&call.Schedule, "schedule", false, "also submit what is due in the repository, as markmill scheduler does")
+	f.BoolVar(&call.Schedule, "schedule", false,
+		"also submit what is due in the repository, as markmill scheduler does")
 	f.StringVar(&lease, "lease", "30s",
 		"`TIME` that a worker may be silent before another takes its jobs, the same for all workers of a queue")
 	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
@@ -414,23 +418,21 @@ Exit codes: as of its commands.`,
 			"0 it has ended, 2 there is no such job, 3 the queue cannot be reached.", false, false},
 		{"fetch", "Fetch the record of a job that has ended", "Puts the record into .markmill/runs, byte for byte as " +
 			"the worker made it and verified, and writes OUTPUT\nof the submission.",
-			"0 the run passed, 1 it failed, or the job has not ended, 2 there is no such job, 3 it was blocked, or the queue " +
-				"cannot\nbe reached.", false, true},
-		{"cancel", "Cancel a job", "Ends a job that waits. The worker of one that runs ends the run, whose record says who " +
-			"canceled it and why.",
-			"0 it is canceled, or its worker has been asked, 2 there is no such job, 3 the queue cannot be reached.",
-			true, false},
-		{"steer", "Tell the agent that works on a job something", "Hands TEXT to the agent that works on a step of a job, as " +
-			"markmill runs steer does for a run. The record says who\nsaid it.",
-			"0 it was left for the agent, 2 no worker has the job, or no agent is at work, 3 the queue cannot be reached.",
-			false, false},
-		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Those that run go on. markmill jobs shows who " +
-			"paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
+			"0 the run passed, 1 it failed, or the job has not ended, 2 there is no such job, 3 it was blocked, or " +
+				"the queue cannot\nbe reached.", false, true},
+		{"cancel", "Cancel a job", "Ends a job that waits. The worker of one that runs ends the run, whose record " +
+			"says who canceled it and why.", "0 it is canceled, or its worker has been asked, 2 there is no such " +
+			"job, 3 the queue cannot be reached.", true, false},
+		{"steer", "Tell the agent that works on a job something", "Hands TEXT to the agent that works on a step of a " +
+			"job, as markmill runs steer does for a run. The record says who\nsaid it.", "0 it was left for the " +
+			"agent, 2 no worker has the job, or no agent is at work, 3 the queue cannot be reached.", false, false},
+		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Those that run go on. markmill jobs " +
+			"shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
 		{"resume", "Resume a queue that is paused", "Lets workers take jobs of a queue again.",
 			"0 it is resumed, 2 it is not paused, 3 the queue cannot be reached.", true, false},
-		{"retry", "Put a job back into its queue", "Puts a job that failed, was canceled or was given up back into its " +
-			"queue. It goes on from its run if that was\ncut, and begins a new one else.",
-			"0 it waits again, 2 there is no such job, or it passed or runs, 3 the queue cannot be reached.", true, false},
+		{"retry", "Put a job back into its queue", "Puts a job that failed, was canceled or was given up back into " +
+			"its queue. It goes on from its run if that was\ncut, and begins a new one else.", "0 it waits again, 2 " +
+			"there is no such job, or it passed or runs, 3 the queue cannot be reached.", true, false},
 	} {
 		call := &queue.Call{}
 		what, like := "JOB", "train-2026-11"
@@ -487,7 +489,8 @@ func (a *app) jobsList(o *queueOptions) *cobra.Command {
 step), completed, failed, canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n  markmill jobs list --queue gpu --notebook 'reports/*.md'",
+		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n" +
+			"  markmill jobs list --queue gpu --notebook 'reports/*.md'",
 		RunE: func(*cobra.Command, []string) error {
 			if filter.Limit < 1 || filter.Limit > 500 {
 				return usagef("--limit %d is not from 1 to 500", filter.Limit)
@@ -503,7 +506,8 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			}
 			for _, s := range states {
 				if !slices.Contains(queue.States, queue.State(s)) {
-					return usagef("--state %s is not known; known: held, enqueued, leased, running, completed, failed, canceled, dead", s)
+					return usagef("--state %s is not known; known: held, enqueued, leased, running, completed, "+
+						"failed, canceled, dead", s)
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}

@@ -65,7 +65,8 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 	}
 	c.Flags().IntVarP(&jobs, "jobs", "j", jobs, "run up to `N` notebooks at once")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say only what went wrong")
-	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
+	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working "+
+		"directory)")
 	return c
 }
 
@@ -277,7 +278,8 @@ func (d *dueRuns) ended(ctx context.Context, n *schedules.Notebook, keep *schedu
 
 // end ends a run that another process runs, and waits until that has let go.
 func (d *dueRuns) end(ctx context.Context, n *schedules.Notebook, keep *schedules.Keeper, r *schedule.Run) error {
-	asked := runs.AbortData{Reason: "due again (overlap: cancel)", Actor: "markmill schedule run-due", Time: d.now().UTC()}
+	asked := runs.AbortData{Reason: "due again (overlap: cancel)", Actor: "markmill schedule run-due",
+		Time: d.now().UTC()}
 	dir := d.store.Path(runs.RunID(r.ID))
 	if r.ID != "" {
 		if _, err := api.Abort(ctx, dir, asked, d.now); err != nil && keep.Alive() {

@@ -67,8 +67,8 @@ func (k jupyterKernel) assigned(params []notebooks.Bound) []notebooks.Bound {
 
 func (k jupyterKernel) isPython() bool { return strings.EqualFold(k.spec.Language, "python") }
 
-// Waits reports whether an interpreter of the kernel can be started before it is known what for (Options.Waits): nothing
-// of a run reaches Python's but its environment, until it is set up.
+// Waits reports whether an interpreter of the kernel can be started before it is known what for (Options.Waits):
+// nothing of a run reaches Python's but its environment, until it is set up.
 func Waits(k Kernel) bool {
 	j, ok := k.(jupyterKernel)
 	return ok && j.isPython()

@@ -260,6 +260,9 @@ func (e *effects) add(b []byte) {
 			return true
 		})
 	}
+	if e.shows { // nothing waits, and the text that replaces the line is not at its offsets
+		return
+	}
 	begin := max(e.masked, min(e.stripped[0].safe(), e.stripped[1].safe()))
 	if begin = e.behindEscape(begin); begin < e.pos {
 		e.safe = max(e.safe, e.at(begin))

@@ -114,8 +114,8 @@ func digest(parts ...string) string {
 // Seen reports whether the series has looked at a run.
 func (s *Series) Seen(id runs.RunID) bool { return slices.Contains(s.Recent, id) }
 
-// Add looks at a run that has ended, or was killed, and replaces the alerts of the series with its own. A state that the
-// run says nothing of stays as it was.
+// Add looks at a run that has ended, or was killed, and replaces the alerts of the series with its own. A state that
+// the run says nothing of stays as it was.
 func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now time.Time) {
 	s.Alerts, s.To = nil, rules.To
 	s.Recent = append(s.Recent, run.ID)
@@ -130,7 +130,8 @@ func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now t
 			continue
 		}
 		a := from
-		a.About, a.Name, a.State, a.Value, a.Unit, a.Message = AboutCheck, c.Name, string(c.State), c.Value, c.Unit, c.Message
+		a.About, a.Name, a.State, a.Value, a.Unit, a.Message = AboutCheck, c.Name, string(c.State), c.Value,
+			c.Unit, c.Message
 		switch {
 		case c.State.Failing():
 			a.Event = notebooks.AlertCritical
@@ -183,7 +184,8 @@ func (s *Series) turn(a Alert, rules *notebooks.Alerts) {
 		return
 	case a.Event == "":
 		a.Event = notebooks.AlertRecover
-		asked := map[string][]string{AboutRun: {notebooks.AlertFail}, AboutCheck: {notebooks.AlertWarn, notebooks.AlertCritical}}
+		asked := map[string][]string{AboutRun: {notebooks.AlertFail}, AboutCheck: {notebooks.AlertWarn,
+			notebooks.AlertCritical}}
 		if words := asked[a.About]; words != nil && !slices.ContainsFunc(words, func(word string) bool {
 			return slices.Contains(rules.On, word)
 		}) {

@@ -16,7 +16,8 @@ import (
 
 // observed is a run of one step with these checks ("disk=warn"), values ("loss=0.5") and status.
 func observed(t interface{ Fatal(...any) }, n int, status runs.Status, found ...string) *runs.Run {
-	step := runs.StepRecord{Planned: runs.PlannedStep{ID: "s"}, Finished: &runs.StepFinishedData{Status: runs.StepPassed}}
+	step := runs.StepRecord{Planned: runs.PlannedStep{ID: "s"},
+		Finished: &runs.StepFinishedData{Status: runs.StepPassed}}
 	if status != runs.Pass {
 		step.Finished.Status = runs.StepFailed
 	}
@@ -44,7 +45,8 @@ func observed(t interface{ Fatal(...any) }, n int, status runs.Status, found ...
 
 // TestTransitions: what is told of a sequence of runs, and what is not.
 func TestTransitions(t *testing.T) {
-	all := &notebooks.Alerts{On: []string{"fail", "warn", "critical", "recover", "scraps.loss > 0.5"}, To: []string{"ops"}}
+	all := &notebooks.Alerts{On: []string{"fail", "warn", "critical", "recover", "scraps.loss > 0.5"},
+		To: []string{"ops"}}
 	words := &notebooks.Alerts{On: notebooks.AlertWords, To: all.To}
 	type step struct {
 		status runs.Status
@@ -56,23 +58,29 @@ func TestTransitions(t *testing.T) {
 		steps []step
 	}{
 		"the first run is good": {all, []step{{runs.Pass, []string{"a=ok", "loss=0.1"}, ""}}},
-		"the first run is bad":  {all, []step{{runs.Fail, []string{"a=critical", "loss=0.9"}, "critical a >critical, holds scraps.loss > 0.5 >holds, fail  >failed"}}},
+		"the first run is bad": {all, []step{{runs.Fail, []string{"a=critical", "loss=0.9"}, "critical a >critical, " +
+			"holds scraps.loss > 0.5 >holds, fail  >failed"}}},
 		"nothing changes": {all, []step{{runs.Fail, []string{"a=critical"}, "critical a >critical, fail  >failed"},
 			{runs.Fail, []string{"a=critical"}, ""}, {runs.Fail, []string{"a=critical"}, ""}}},
 		"back from each level": {words, []step{{runs.Pass, []string{"a=warn", "b=critical", "c=error"},
 			"warn a >warn, critical b >critical, critical c >error"},
-			{runs.Pass, []string{"a=ok", "b=ok", "c=ok"}, "recover a warn>ok, recover b critical>ok, recover c error>ok"}}},
+			{runs.Pass, []string{"a=ok", "b=ok", "c=ok"},
+				"recover a warn>ok, recover b critical>ok, recover c error>ok"}}},
 		"back by way of warn, which is not told": {&notebooks.Alerts{On: []string{"critical", "recover"}}, []step{
 			{runs.Pass, []string{"a=critical"}, "critical a >critical"}, {runs.Pass, []string{"a=warn"}, ""},
 			{runs.Pass, []string{"a=ok"}, "recover a warn>ok"}}},
 		"no word of runs": {&notebooks.Alerts{On: []string{"critical", "recover"}}, []step{{runs.Fail, nil, ""},
 			{runs.Pass, nil, ""}}},
-		"a check that did not run stays as it was": {words, []step{{runs.Pass, []string{"a=critical"}, "critical a >critical"},
-			{runs.Pass, nil, ""}, {runs.Pass, []string{"a=critical"}, ""}, {runs.Pass, []string{"a=ok"}, "recover a critical>ok"}}},
-		"a value that is missing in a failed run": {all, []step{{runs.Pass, []string{"loss=0.9"}, "holds scraps.loss > 0.5 >holds"},
+		"a check that did not run stays as it was": {words, []step{{runs.Pass, []string{"a=critical"},
+			"critical a >critical"},
+			{runs.Pass, nil, ""}, {runs.Pass, []string{"a=critical"}, ""}, {runs.Pass, []string{"a=ok"},
+				"recover a critical>ok"}}},
+		"a value that is missing in a failed run": {all, []step{{runs.Pass, []string{"loss=0.9"}, "holds scraps.loss " +
+			"> 0.5 >holds"},
 			{runs.Fail, nil, "fail  ok>failed"}, {runs.Pass, []string{"loss=0.9"}, "recover  failed>ok"},
 			{runs.Pass, []string{"loss=0.2"}, "recover scraps.loss > 0.5 holds>ok"}}},
-		"a value that cannot be compared": {all, []step{{runs.Pass, []string{`loss="9"`}, "holds scraps.loss > 0.5 >error"}}},
+		"a value that cannot be compared": {all, []step{{runs.Pass, []string{`loss="9"`},
+			"holds scraps.loss > 0.5 >error"}}},
 		"blocked and failed are one state": {all, []step{{runs.Fail, nil, "fail  >failed"}, {runs.Blocked, nil, ""},
 			{runs.Pass, []string{"loss=0"}, "recover  failed>ok"}}},
 	} {
@@ -149,7 +157,8 @@ func TestAlertsProperty(t *testing.T) {
 			}
 		}
 		ids := tell()
-		if len(ids) != want || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != want || !slices.Equal(ids, tell()) {
+		if len(ids) != want || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != want ||
+			!slices.Equal(ids, tell()) {
 			t.Fatalf("%v: %d alerts, want %d", states, len(ids), want)
 		}
 	})

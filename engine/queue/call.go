@@ -128,8 +128,9 @@ type Event struct {
 func (h *History) Show() Shown {
 	doc := Shown{Job: h.Job, Entries: []Event{}}
 	for _, e := range h.Entries {
-		doc.Entries = append(doc.Entries, Event{Kind: e.Kind, Time: e.Time, By: e.By, Reason: e.Reason, Worker: e.Worker,
-			Run: string(e.Run), Step: e.Step, Finished: e.Finished})
+		doc.Entries = append(doc.Entries, Event{Kind: e.Kind, Time: e.Time, By: e.By, Reason: e.Reason,
+			Worker: e.Worker,
+			Run:    string(e.Run), Step: e.Step, Finished: e.Finished})
 	}
 	return doc
 }

@@ -26,7 +26,8 @@ const (
 )
 
 // States lists the states.
-var States = []State{StateHeld, StateEnqueued, StateLeased, StateRunning, StateCompleted, StateFailed, StateCanceled, StateDead}
+var States = []State{StateHeld, StateEnqueued, StateLeased, StateRunning, StateCompleted, StateFailed, StateCanceled,
+	StateDead}
 
 // Ended reports whether nothing more happens to the job by itself.
 func (s State) Ended() bool {

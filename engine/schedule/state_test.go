@@ -41,14 +41,17 @@ func TestLook(t *testing.T) {
 			"nobody looked in time"},
 		{"a little late is in time", "skip", "none", []look{{at: "24 12:00"}, {at: "25 06:10", run: "25 06:00"}}, ""},
 		{"a clock that is set back", "skip", "once", []look{{at: "25 05:00"}, {at: "25 06:00", run: "25 06:00"},
-			{at: "25 05:30", ended: true}, {at: "25 06:00", ended: true}, {at: "26 06:00", run: "26 06:00", ended: true}}, ""},
+			{at: "25 05:30", ended: true}, {at: "25 06:00", ended: true}, {at: "26 06:00", run: "26 06:00",
+				ended: true}}, ""},
 		{"overlap: skip", "skip", "once", []look{{at: "24 12:00"}, {at: "25 06:00", run: "25 06:00"}, {at: "26 06:00"},
 			{at: "26 07:00", ended: true}, {at: "27 06:00", run: "27 06:00"}}, "the run before it went on"},
-		{"overlap: queue", "queue", "once", []look{{at: "24 12:00"}, {at: "25 06:00", run: "25 06:00"}, {at: "26 06:00"},
+		{"overlap: queue", "queue", "once", []look{{at: "24 12:00"}, {at: "25 06:00", run: "25 06:00"},
+			{at: "26 06:00"},
 			{at: "27 06:00"}, {at: "27 07:00", ended: true, run: "26 06:00"}, {at: "27 08:00"},
 			{at: "27 09:00", ended: true, run: "27 06:00"}, {at: "27 10:00", ended: true}}, ""},
 		{"overlap: cancel", "cancel", "once", []look{{at: "24 12:00"}, {at: "25 06:00", run: "25 06:00"},
-			{at: "26 06:00", cancel: true}, {at: "26 06:00", cancel: true}, {at: "26 06:01", ended: true, run: "26 06:00"}}, ""},
+			{at: "26 06:00", cancel: true}, {at: "26 06:00", cancel: true}, {at: "26 06:01", ended: true,
+				run: "26 06:00"}}, ""},
 	} {
 		s, times := spec(t, "0 6 * * *", c.overlap, c.catchUp)
 		clock := func(text string) time.Time {

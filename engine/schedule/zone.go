@@ -26,7 +26,8 @@ func TimesOf(s *notebooks.Schedule) (t Times, err error) {
 	if t.Cron, err = schedule.Parse(s.Cron); err != nil {
 		return t, err
 	}
-	if t.Zone, err = time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" { // which is another one elsewhere
+	// which is another one elsewhere
+	if t.Zone, err = time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
 		return t, fmt.Errorf("timezone: %q is not in the time zone database", s.Timezone)
 	}
 	return t, nil
@@ -52,7 +53,8 @@ func Check(nb *notebooks.Notebook, getenv func(string) (string, bool)) error {
 	var errs notebooks.ErrorList
 	add := func(key, msg, hint string) {
 		at := s.At[key]
-		errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: max(at.Line, 1), Col: at.Col,
+		errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: max(at.Line, 1),
+			Col: at.Col,
 			Msg: "schedule: " + msg, Hint: hint})
 	}
 	times, err := TimesOf(s)

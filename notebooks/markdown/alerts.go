@@ -28,15 +28,16 @@ func alerts(f *notebooks.Front, n *yaml.Node) error {
 			return fmt.Errorf("unknown key %s; known are on, to, by", quote(key))
 		case key == "to" && (value.Kind == yaml.MappingNode || slices.ContainsFunc(value.Content,
 			func(item *yaml.Node) bool { return resolve(item).Kind != yaml.ScalarNode })):
-			return errors.New("to: has names of targets; markmill.yaml says what they are (alerts: {ops: {webhook: …}}), " +
-				"so that whoever changes a notebook cannot choose who is called")
+			return errors.New("to: has names of targets; markmill.yaml says what they are (alerts: {ops: {webhook: " +
+				"…}}), so that whoever changes a notebook cannot choose who is called")
 		}
 		if err := setTexts(value, lists[key]); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	if len(a.On) == 0 || len(a.To) == 0 {
-		return errors.New("expected on: with what is told, and to: with whom; such as {on: [critical, recover], to: [ops]}")
+		return errors.New(
+			"expected on: with what is told, and to: with whom; such as {on: [critical, recover], to: [ops]}")
 	}
 	for _, word := range a.On {
 		if slices.Contains(notebooks.AlertWords, word) {
@@ -81,7 +82,7 @@ func objectives(f *notebooks.Front, n *yaml.Node) error {
 		}
 	}
 	if o.Uptime == 0 && o.P95 == 0 {
-		return errors.New("expected uptime: or p95-ms:")
+		return errors.New("expected an objective: uptime or p95-ms")
 	}
 	f.Objectives = o
 	return nil

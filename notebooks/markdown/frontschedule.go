@@ -70,7 +70,8 @@ func readSchedule(f *notebooks.Front, n *yaml.Node) error {
 	case !seen["cron"]:
 		return &mistakeAt{n, `write cron: "0 6 * * *"`, errors.New("cron is missing, which says when")}
 	case s.Commit != "" && s.Output == "":
-		return &mistakeAt{n, "write output: reports/{{date}}.md", errors.New("commit: needs output:, the file in the branch")}
+		return &mistakeAt{n, "write output: reports/{{date}}.md",
+			errors.New("commit: needs output:, the file in the branch")}
 	}
 	f.Schedule = s
 	return nil
@@ -96,7 +97,8 @@ func scheduleKey(s *notebooks.Schedule, name string, value *yaml.Node) (hint str
 		_, err = schedule.Parse(s.Cron)
 	case "output":
 		if path.IsAbs(s.Output) || slices.Contains(strings.Split(path.Clean(s.Output), "/"), "..") {
-			return "", within(fmt.Errorf("%s leads out of the repository: expected a path from its root", quote(s.Output)))
+			return "", within(fmt.Errorf("%s leads out of the repository: expected a path from its root",
+				quote(s.Output)))
 		}
 	case "overlap":
 		err = oneOf(value, &s.Overlap, notebooks.OverlapSkip, notebooks.OverlapQueue, notebooks.OverlapCancel)

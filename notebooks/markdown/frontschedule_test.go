@@ -18,7 +18,7 @@ func TestSchedule(t *testing.T) {
 		"schedule:\n  cron: 0 25 * * *\n":                    `n.md:3:9: schedule: cron: hour "25"`,
 		"schedule:\n  cron: @daily\n":                        "n.md:3:",
 		"schedule: {cron: '@daily', cron: '@daily'}\n":       "n.md:2:28:",
-		"schedule: {cron: '@daily', overlap: wait}\n":        "n.md:2:37: schedule: overlap: expected skip, queue, cancel",
+		"schedule: {cron: '@daily', overlap: wait}\n":        "n.md:2:37: schedule: overlap: expected skip",
 		"schedule: {cron: '@daily', catch-up: all}\n":        "n.md:2:38: schedule: catch-up: expected once, none",
 		"schedule: {cron: '@daily', output: /tmp/x.md}\n":    "n.md:2:36: schedule: output: \"/tmp/x.md\" leads out",
 		"schedule: {cron: '@daily', output: a/../../x}\n":    "n.md:2:36: schedule: output: \"a/../../x\" leads out",

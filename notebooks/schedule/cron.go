@@ -40,8 +40,8 @@ func Parse(text string) (*Cron, error) {
 	switch {
 	case slices.Contains(names, text):
 	case name || len(fields) != len(fieldNames):
-		return nil, fmt.Errorf("expected five fields (minute, hour, day of the month, month, day of the week), such as "+
-			"\"0 6 * * *\", or @hourly, @daily, @weekly, @monthly, @yearly; got %q", text)
+		return nil, fmt.Errorf("expected five fields (minute, hour, day of the month, month, day of the week), such "+
+			"as \"0 6 * * *\", or @hourly, @daily, @weekly, @monthly, @yearly; got %q", text)
 	}
 	wall, err := parser().Parse(strings.Join(fields, " "))
 	if err != nil {
@@ -65,8 +65,8 @@ func Parse(text string) (*Cron, error) {
 //
 // Each time of the day that an expression names is due once. If clocks skip it, it is due at the moment when they are
 // set; if they show it twice, it is due the first time. An expression whose minute or hour begins with * means an
-// interval, and goes by the time that really passes: what clocks skip is not due, and what they show twice is due twice.
-// These are the rules of Debian's cron.
+// interval, and goes by the time that really passes: what clocks skip is not due, and what they show twice is due
+// twice. These are the rules of Debian's cron.
 func (c *Cron) Next(after time.Time, loc *time.Location) time.Time {
 	t := after.In(loc)
 	_, offset := t.Zone()
@@ -104,7 +104,8 @@ func (c *Cron) Next(after time.Time, loc *time.Location) time.Time {
 // Newest is the last due time of those after one time and not after another; the zero time if there is none.
 func (c *Cron) Newest(after, until time.Time, loc *time.Location) (newest time.Time) {
 	// It looks back ever further, so that a schedule of every minute is not followed through a year.
-	for _, back := range []time.Duration{time.Hour, 25 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour, 1 << 62} {
+	for _, back := range []time.Duration{time.Hour, 25 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour,
+		1 << 62} {
 		from := later(after, until.Add(-back))
 		for due := c.Next(from, loc); !due.IsZero() && !due.After(until); due = c.Next(due, loc) {
 			newest = due

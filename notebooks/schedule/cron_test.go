@@ -42,7 +42,8 @@ func TestNext(t *testing.T) {
 		for i, want := range strings.Fields(cells[3]) {
 			at = c.Next(at, loc)
 			if got := strconv.FormatInt(at.Unix(), 10); got != want {
-				t.Errorf("%s, %q after %s: due time %d is %s (%s), want %s", cells[0], cells[2], cells[1], i+1, got, at, want)
+				t.Errorf("%s, %q after %s: due time %d is %s (%s), want %s", cells[0], cells[2], cells[1], i+1,
+					got, at, want)
 				break
 			}
 		}
@@ -84,7 +85,8 @@ func TestNextByMinute(t *testing.T) {
 			expression = fmt.Sprintf("%d * * * *", minute)
 		}
 		matches := func(wall time.Time) bool {
-			return (minute < 0 && wall.Minute()%step == 0 || wall.Minute() == minute) && (hour < 0 || wall.Hour() == hour)
+			return (minute < 0 && wall.Minute()%step == 0 || wall.Minute() == minute) &&
+				(hour < 0 || wall.Hour() == hour)
 		}
 		loc, c := zone(t, name), parsed(t, expression)
 		begin := changes[name].Add(time.Duration(rapid.IntRange(-300, 120).Draw(t, "begin")) * time.Minute)
@@ -139,7 +141,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v, want: %s", text, err, words)
 		}
 	}
-	for _, text := range []string{"@daily", "@hourly", "0 6 * * MON-fri", "0  6 1,15 */2 7", "0 0 29 2 *", "0 22-2 * * *"} {
+	for _, text := range []string{"@daily", "@hourly", "0 6 * * MON-fri", "0  6 1,15 */2 7", "0 0 29 2 *",
+		"0 22-2 * * *"} {
 		parsed(t, text)
 	}
 }

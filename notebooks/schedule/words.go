@@ -13,8 +13,8 @@ import (
 // Words stand for a due time, in braces: {{date}}.
 var Words = []string{"date", "time", "datetime", "year", "month", "day", "week", "unix"}
 
-// word is what a word stands for, in the time zone of due. No value has a character that YAML or a path gives a meaning,
-// but for the colons of datetime.
+// word is what a word stands for, in the time zone of due. No value has a character that YAML or a path gives a
+// meaning, but for the colons of datetime.
 func word(name string, due time.Time) string {
 	switch name {
 	case "date":

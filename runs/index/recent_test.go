@@ -36,7 +36,8 @@ func TestRecent(t *testing.T) {
 		var got []runs.RunID
 		for _, e := range n.Runs {
 			got = append(got, e.ID)
-			if i := slices.IndexFunc(all, func(item index.Item) bool { return item.ID == e.ID }); all[i].Status != e.Status ||
+			if i := slices.IndexFunc(all,
+				func(item index.Item) bool { return item.ID == e.ID }); all[i].Status != e.Status ||
 				!all[i].StartedAt.Equal(e.StartedAt) || all[i].Reason != e.Reason {
 				t.Errorf("%+v, want %+v", e, all[i])
 			}

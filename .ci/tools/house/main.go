@@ -28,11 +28,6 @@ const roof = 800
 // columns is the longest a line may be; a tab counts as four. Lines of a raw string are what they are.
 const columns = 120
 
-// unwrapped lists folders and files whose lines are not wrapped yet.
-var unwrapped = []string{"bench/queue", "cmd/api/schedules", "cmd/markmill/launch.go", "cmd/markmill/queue",
-	"cmd/markmill/queue.go", "cmd/markmill/scheduledue.go", "engine/alerts.go", "engine/queue", "engine/schedule",
-	"notebooks/markdown/alerts.go", "notebooks/markdown/frontschedule.go", "notebooks/markdown/frontschedule_test.go", "notebooks/schedule"}
-
 // layers says, by top-level folder, which folders of the module its packages may import.
 // A folder that is not here may hold no Go package.
 var layers = map[string][]string{
@@ -204,9 +199,6 @@ func checkStyle(set *token.FileSet, file *ast.File, name string, src []byte) (fo
 
 // checkColumns finds lines that are too long, and hold no part of a raw string.
 func checkColumns(set *token.FileSet, file *ast.File, name string, src []byte) (found []string) {
-	if slices.ContainsFunc(unwrapped, func(folder string) bool { return within(name, folder) }) {
-		return nil
-	}
 	raw := map[int]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Value[0] == '`' {

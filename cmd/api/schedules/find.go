@@ -47,7 +47,8 @@ func Find(ctx context.Context, repo *worktree.Source, paths ...string) (list []N
 	for _, f := range files.WithoutIgnored(ctx, repo.Root(), scheduled) {
 		rel, ok := repo.Relative(f.Path)
 		if !ok {
-			return nil, &notebooks.Error{Kind: notebooks.KindOption, File: f.Path, Msg: "is not in the repository " + repo.Root()}
+			return nil, &notebooks.Error{Kind: notebooks.KindOption, File: f.Path, Msg: "is not in the repository " +
+				repo.Root()}
 		}
 		n, err := Read(f.Path, rel)
 		switch {

@@ -126,7 +126,8 @@ func Beat(store runs.Store, by string, now time.Time) error {
 
 // LastBeat reads the heartbeat; the zero one if nobody looked yet, or it cannot be read.
 func LastBeat(store runs.Store) (h Heartbeat) {
-	if data, err := os.ReadFile(filepath.Join(folder(store), heartbeatFile)); err != nil || codec.Unmarshal(data, &h) != nil {
+	if data, err := os.ReadFile(filepath.Join(folder(store), heartbeatFile)); err != nil ||
+		codec.Unmarshal(data, &h) != nil {
 		return Heartbeat{}
 	}
 	return h

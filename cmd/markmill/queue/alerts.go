@@ -101,7 +101,8 @@ func (p *program) listAlerts(ctx context.Context) (int, error) {
 			to = append(to, r.Target+" "+r.State)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID[:min(shortID, len(a.ID))], a.Time.Local().Format(time.DateTime),
-			plain.OneLine(a.Notebook), a.Event, plain.OneLine(strings.Join(to, ", ")), plain.Cut(plain.OneLine(a.Words()), 80))
+			plain.OneLine(a.Notebook), a.Event, plain.OneLine(strings.Join(to, ", ")),
+			plain.Cut(plain.OneLine(a.Words()), 80))
 	}
 	if err := w.Flush(); err != nil {
 		return 0, err

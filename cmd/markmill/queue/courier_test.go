@@ -69,7 +69,8 @@ func (w *world) record(state runs.CheckState, end bool) runs.RunID {
 			w.Fatal(err)
 		}
 	}
-	add(runs.RunStarted, "", runs.RunStartedData{RunID: id, Notebook: "w.md", SourcePath: "w.md", SourceFile: "notebook.md",
+	add(runs.RunStarted, "", runs.RunStartedData{RunID: id, Notebook: "w.md", SourcePath: "w.md",
+		SourceFile: "notebook.md",
 		Repository: "/src/p"})
 	add(runs.PlanUpdated, "", runs.PlanData{Steps: []runs.PlannedStep{{ID: "s", Action: runs.ActionRun}}})
 	scrap, err := runs.CheckData{State: state}.Scrap("s")
@@ -121,8 +122,8 @@ func (w *world) each(n int) {
 	}
 }
 
-// TestReceiverIsDown: while a receiver is down for an hour, its alerts wait in their order, the other one gets its own at
-// once, and at last each has come once.
+// TestReceiverIsDown: while a receiver is down for an hour, its alerts wait in their order, the other one gets its own
+// at once, and at last each has come once.
 func TestReceiverIsDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -183,8 +184,8 @@ func (c *cut) PutAlert(ctx context.Context, d *queue.Delivery) error {
 	return c.op(func() error { return c.outbox.PutAlert(ctx, d) })
 }
 
-// TestCourierIsKilled: wherever a courier is killed, the next one loses nothing. A target gets an alert twice only if the
-// kill came between its answer and the note of it.
+// TestCourierIsKilled: wherever a courier is killed, the next one loses nothing. A target gets an alert twice only if
+// the kill came between its answer and the note of it.
 func TestCourierIsKilled(t *testing.T) {
 	t.Parallel()
 	twice, first := 0, newWorld(t)
@@ -242,8 +243,8 @@ func TestCouriersTogether(t *testing.T) {
 	w.each(12)
 }
 
-// TestRunsThatWait: a run that goes on is left alone, one that was killed counts, one that was removed is forgotten, and
-// records stay until their alerts are in the outbox.
+// TestRunsThatWait: a run that goes on is left alone, one that was killed counts, one that was removed is forgotten,
+// and records stay until their alerts are in the outbox.
 func TestRunsThatWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -290,7 +291,8 @@ func TestUnknownTarget(t *testing.T) {
 	}
 	var text strings.Builder
 	p := &program{Call: queue.Call{Store: w.store.Dir, Limit: 50, Open: true}, q: w.q, stdout: &text, stderr: &text}
-	if _, err := p.listAlerts(t.Context()); err != nil || !strings.Contains(text.String(), "one failed, two delivered") {
+	if _, err := p.listAlerts(t.Context()); err != nil ||
+		!strings.Contains(text.String(), "one failed, two delivered") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	text.Reset()

@@ -152,7 +152,8 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 			words += ", with an interpreter that was ready"
 		}
 		a.again = func() {
-			a.warm.make(context.WithoutCancel(ctx), func() (*engine.Engine, *engine.Plan, error) { return a.next(root) })
+			a.warm.make(context.WithoutCancel(ctx),
+				func() (*engine.Engine, *engine.Plan, error) { return a.next(root) })
 		}
 	}
 	a.tell("job %s: "+words, a.spec.ID, req.ID, req.Path)
@@ -197,7 +198,8 @@ func (a *attempt) repository(ctx context.Context) (string, error) {
 		return a.q.GetBase(ctx, a.spec.Base, to)
 	})
 	if err == nil && !made {
-		err = fmt.Errorf("neither the repository of the worker nor the queue has the base commit %s%w", a.spec.Base, fetched)
+		err = fmt.Errorf("neither the repository of the worker nor the queue has the base commit %s%w", a.spec.Base,
+			fetched)
 	}
 	return dir, err
 }

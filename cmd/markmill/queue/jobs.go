@@ -135,7 +135,8 @@ func (p *program) list(ctx context.Context) (int, error) {
 		return exitPass, p.print("jobs", doc)
 	}
 	for _, one := range doc.Paused {
-		p.tell("the queue %s is paused, by %s at %s: %s", one.Queue, one.By, one.Time.Local().Format(time.DateTime), one.Reason)
+		p.tell("the queue %s is paused, by %s at %s: %s", one.Queue, one.By, one.Time.Local().Format(time.DateTime),
+			one.Reason)
 	}
 	if len(doc.Jobs) == 0 {
 		p.tell("no jobs")

@@ -40,8 +40,8 @@ type program struct {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
 	if len(args) != 1 {
-		return p.fail(&notebooks.Error{Kind: notebooks.KindOption, Msg: "markmill-queue is started by markmill submit, " +
-			"worker and jobs", Hint: "run one of these"})
+		return p.fail(&notebooks.Error{Kind: notebooks.KindOption, Msg: "markmill-queue is started by markmill " +
+			"submit, worker and jobs", Hint: "run one of these"})
 	}
 	text, err := []byte(args[0]), error(nil)
 	if args[0] == "-" {

@@ -193,9 +193,10 @@ func (s *scheduler) finish(ctx context.Context, n *schedules.Notebook, key strin
 	if err == nil && id != "" && n.Commit != "" && h.State == queue.StateCompleted {
 		run := r
 		run.ID = string(id)
-		r.Commit, err = schedules.Commit(ctx, s.Program, s.repo, runs.Store{Dir: s.Store}, n, &run, func(oid string) error {
-			return keep.Note(func(r *schedule.Run) { r.Commit = oid })
-		})
+		r.Commit, err = schedules.Commit(ctx, s.Program, s.repo, runs.Store{Dir: s.Store}, n, &run,
+			func(oid string) error {
+				return keep.Note(func(r *schedule.Run) { r.Commit = oid })
+			})
 	}
 	final := (*notebooks.Error)(nil)
 	switch {

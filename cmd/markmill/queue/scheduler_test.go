@@ -31,7 +31,8 @@ func newSchedulers(t *testing.T, front string) *schedulers {
 	g.Commit("begin")
 	all := &schedulers{T: t}
 	for range 2 {
-		p := &program{Call: queue.Call{Root: g.Dir, Store: filepath.Join(g.Dir, ".markmill"), Queues: []string{"default"}},
+		p := &program{Call: queue.Call{Root: g.Dir, Store: filepath.Join(g.Dir, ".markmill"),
+			Queues: []string{"default"}},
 			stdout: io.Discard, stderr: io.Discard}
 		var err error
 		if p.q, err = jetstream.Connect(t.Context(), jetstream.Options{Dir: p.dir("nats")}); err != nil {

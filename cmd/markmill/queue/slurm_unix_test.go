@@ -36,14 +36,15 @@ func (s *storm) slurm() {
 	base := strings.TrimSpace(s.git("-C", s.root, "rev-parse", "HEAD"))
 	const jobs = 9
 	for i := range jobs {
-		spec := &queue.Spec{ID: fmt.Sprintf("job-%d", i), Queue: "default", Priority: queue.Normal, Base: base, By: "storm",
+		spec := &queue.Spec{ID: fmt.Sprintf("job-%d", i), Queue: "default", Priority: queue.Normal, Base: base,
+			By:      "storm",
 			Request: engine.Request{Path: "storm.md", Source: []byte(stormNotebook)}}
 		if _, _, err := p.q.Submit(s.Context(), spec, time.Now()); err != nil {
 			s.Fatal(err)
 		}
 	}
-	launch := exec.Command(filepath.Join(s.bin, "markmill"), "worker", "--launch", "slurm", "--launch-count", "3", "--lease",
-		stormLease.String(), "--", "--parsable", "--output", filepath.Join(s.dir, "worker%a"))
+	launch := exec.Command(filepath.Join(s.bin, "markmill"), "worker", "--launch", "slurm", "--launch-count", "3",
+		"--lease", stormLease.String(), "--", "--parsable", "--output", filepath.Join(s.dir, "worker%a"))
 	launch.Dir, launch.Stderr = s.root, s.log
 	launch.Env = append(os.Environ(), "MARKMILL_NATS=nats://worker:hush-hush@"+s.address(0))
 	out, err := launch.Output()

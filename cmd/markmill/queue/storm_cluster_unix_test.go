@@ -56,7 +56,8 @@ func (s *storm) secure() {
 	for _, h := range s.hosts {
 		cert.IPAddresses = append(cert.IPAddresses, net.ParseIP(h.ip))
 	}
-	s.secured = &secured{ca: caFile, otherCA: other, cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem")}
+	s.secured = &secured{ca: caFile, otherCA: other, cert: filepath.Join(dir, "cert.pem"),
+		key: filepath.Join(dir, "key.pem")}
 	der, err := x509.CreateCertificate(rand.Reader, cert, ca, &key.PublicKey, caKey)
 	s.writePEM(s.secured.cert, "CERTIFICATE", der, err)
 	der, err = x509.MarshalPKCS8PrivateKey(key)
@@ -95,14 +96,14 @@ func (s *storm) config(i int, store string) string {
 		routes = append(routes, fmt.Sprintf(`"tls://%s:%s"`, ip(n), s.ports[len(s.servers)+n]))
 	}
 	for user, may := range permissions {
-		users = append(users, fmt.Sprintf("{ user: %s, password: %s, permissions { publish: [\"$JS.API.>\", \"_INBOX.>\", "+
-			"\"mm.ev.*\", \"mm.job.>\", \"mm.labels.>\", \"mm.dep.>\", \"mm.one.*\", "+
-			"\"mm.steer.*\", \"mm.alert.>\", \"mm.cas.*\", %s], subscribe: [\"_INBOX.>\", %s] } }", user, user, may[0], may[1]))
+		users = append(users, fmt.Sprintf("{ user: %s, password: %s, permissions { publish: [\"$JS.API.>\", "+
+			"\"_INBOX.>\", \"mm.ev.*\", \"mm.job.>\", \"mm.labels.>\", \"mm.dep.>\", \"mm.one.*\", \"mm.steer.*\", "+
+			"\"mm.alert.>\", \"mm.cas.*\", %s], subscribe: [\"_INBOX.>\", %s] } }", user, user, may[0], may[1]))
 	}
-	text := fmt.Sprintf("server_name: s%d\nlisten: %q\njetstream { store_dir: %q }\n%s }\ncluster { name: storm, listen: "+
-		"\"%s:%s\", routes: [%s], %s, verify: true } }\naccounts { QUEUE { jetstream: enabled, users: [\n%s\n] } }\n",
-		i, s.address(i), store, tls, ip(i), s.ports[len(s.servers)+i], strings.Join(routes, ", "), tls,
-		strings.Join(users, "\n"))
+	text := fmt.Sprintf("server_name: s%d\nlisten: %q\njetstream { store_dir: %q }\n%s }\n"+
+		"cluster { name: storm, listen: \"%s:%s\", routes: [%s], %s, verify: true } }\naccounts { QUEUE { jetstream: "+
+		"enabled, users: [\n%s\n] } }\n", i, s.address(i), store, tls, ip(i), s.ports[len(s.servers)+i],
+		strings.Join(routes, ", "), tls, strings.Join(users, "\n"))
 	path := store + ".conf"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		s.Fatal(err)
@@ -131,7 +132,8 @@ func (s *storm) wrong() {
 		c.change(&o)
 		q, err := jetstream.Connect(s.Context(), o)
 		if err == nil {
-			_, _, err = q.Submit(s.Context(), &queue.Spec{ID: "refused", Queue: "default", Priority: queue.Normal}, time.Now())
+			_, _, err = q.Submit(s.Context(), &queue.Spec{ID: "refused", Queue: "default", Priority: queue.Normal},
+				time.Now())
 			q.Close()
 		}
 		var one *notebooks.Error

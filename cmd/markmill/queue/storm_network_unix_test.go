@@ -84,7 +84,8 @@ func (s *storm) elsewhere() {
 			s.Skip("no network namespaces: there is no " + program)
 		}
 	}
-	if out, err := exec.Command("unshare", "-n", "ip", "link", "add", "switch", "type", "bridge").CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "-n", "ip", "link", "add", "switch", "type",
+		"bridge").CombinedOutput(); err != nil {
 		s.Skipf("no network namespaces with bridges can be made here (as root, with CAP_NET_ADMIN): %s", out)
 	}
 	cmd := exec.Command("unshare", "-n", os.Args[0], "-test.v", "-test.run=^TestStorm$/^network$", "-test.timeout=4h")

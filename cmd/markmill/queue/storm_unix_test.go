@@ -164,7 +164,8 @@ func (s *storm) prepare() {
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		s.Fatal(err)
 	}
-	s.call = queue.Call{Program: filepath.Join(s.bin, "markmill"), Root: s.root, Store: filepath.Join(s.root, ".markmill"),
+	s.call = queue.Call{Program: filepath.Join(s.bin, "markmill"), Root: s.root, Store: filepath.Join(s.root,
+		".markmill"),
 		User: "storm", Queues: []string{"default"}, Labels: []string{"a", "b"}, Jobs: 2,
 		LeaseNS: int64(stormLease)}
 }
@@ -236,7 +237,8 @@ func (s *storm) strike() {
 		}
 		s.struck["workers stopped"]++
 		process := s.workers[i].Process
-		time.AfterFunc(stormLease+stormLease/2, func() { _ = process.Signal(syscall.SIGCONT) }) // it may have been killed
+		// it may have been killed
+		time.AfterFunc(stormLease+stormLease/2, func() { _ = process.Signal(syscall.SIGCONT) })
 	default:
 		s.killWorker(i)
 	}
@@ -283,7 +285,8 @@ func (s *storm) check(jobs int) {
 		}
 		attempts += h.Attempts
 		for i, e := range h.Entries {
-			if e.Kind == queue.Claimed && (h.Entries[i-1].Kind == queue.Claimed || h.Entries[i-1].Kind == queue.Recorded) {
+			if e.Kind == queue.Claimed && (h.Entries[i-1].Kind == queue.Claimed ||
+				h.Entries[i-1].Kind == queue.Recorded) {
 				silent = append(silent, e.Time.Sub(h.Entries[i-1].Time))
 			}
 		}

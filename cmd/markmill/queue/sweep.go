@@ -13,8 +13,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// rows is a sweep whose rows are jobs. What is to be done comes as lines of RowCall on standard input; each row that has
-// ended goes out as a line of RowEnd, when its record is here.
+// rows is a sweep whose rows are jobs. What is to be done comes as lines of RowCall on standard input; each row that
+// has ended goes out as a line of RowEnd, when its record is here.
 type rows struct {
 	*program
 	pending map[string]*queue.Spec

@@ -175,8 +175,9 @@ func (q *Queue) ForgetAlert(ctx context.Context, d *queue.Delivery) error {
 
 // values calls each with the last message of every subject that matches, and its sequence, in the order of these.
 func (q *Queue) values(ctx context.Context, stream, subjects string, each func(jetstream.Msg, uint64) error) error {
-	consumer, err := q.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	consumer, err := q.js.OrderedConsumer(ctx, stream,
+		jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
+			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ func sees(run string, ids ...string) func(*queue.Series) bool {
 		}
 		s.Recent, s.To, s.Alerts = append(s.Recent, runs.RunID(run)), []string{"ops"}, nil
 		for _, id := range ids {
-			s.Alerts = append(s.Alerts, queue.Alert{ID: id, Project: "p", Notebook: "w.md", Run: runs.RunID(run), Time: time.Unix(1, 0).UTC()})
+			s.Alerts = append(s.Alerts, queue.Alert{ID: id, Project: "p", Notebook: "w.md", Run: runs.RunID(run),
+				Time: time.Unix(1, 0).UTC()})
 		}
 		return true
 	}

@@ -55,7 +55,8 @@ func Connect(ctx context.Context, o Options) (*Queue, error) {
 	q := &Queue{}
 	options := []nats.Option{nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.Timeout(10 * time.Second),
-		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), // a server behind a cut cable is left within 15 s
+		// a server behind a cut cable is left within 15 s
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			if back := q.back.Load(); back != nil {
 				(*back)()
@@ -71,11 +72,12 @@ func Connect(ctx context.Context, o Options) (*Queue, error) {
 		var err error
 		if q.local, err = openLocal(o.Dir); err != nil {
 			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: o.Dir, Err: err,
-				Msg: "the queue cannot be opened: " + err.Error(), Hint: "check the folder, or name a server with --nats URL"}
+				Msg: "the queue cannot be opened: " + err.Error(), Hint: "check the folder, or name a server with " +
+					"--nats URL"}
 		}
 		url = "nats://127.0.0.1"
-		options = append(options, nats.SetCustomDialer(q.local), nats.Token(q.local.token), nats.IgnoreDiscoveredServers(),
-			nats.Timeout(serverTime+5*time.Second))
+		options = append(options, nats.SetCustomDialer(q.local), nats.Token(q.local.token),
+			nats.IgnoreDiscoveredServers(), nats.Timeout(serverTime+5*time.Second))
 	}
 	if o.Credentials != "" {
 		options = append(options, nats.UserCredentials(o.Credentials))
@@ -105,12 +107,14 @@ func (q *Queue) unreachable(o Options, err error) error {
 	}
 	text := err.Error()
 	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired),
+		errors.Is(err, nats.ErrAuthRevoked),
 		strings.Contains(text, "nkeys"):
 		hint = "give the right user and password in the address, or --nats-creds FILE"
-	case errors.Is(err, nats.ErrSecureConnRequired), strings.Contains(text, "certificate"), strings.Contains(text, "tls:"):
-		hint = "the server speaks TLS: give --nats-ca FILE with the certificates that sign its own, and --nats-cert and " +
-			"--nats-key if it asks for one of yours"
+	case errors.Is(err, nats.ErrSecureConnRequired), strings.Contains(text, "certificate"),
+		strings.Contains(text, "tls:"):
+		hint = "the server speaks TLS: give --nats-ca FILE with the certificates that sign its own, and --nats-cert " +
+			"and --nats-key if it asks for one of yours"
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		hint = "the server does not speak TLS: begin the address with nats://"
 	case errors.Is(err, os.ErrNotExist):

@@ -16,7 +16,8 @@
 //
 // What always holds: the entries are the truth, and a message of MARKMILL_JOBS is only a wake-up. Leases are not
 // fenced, and a server that starts again forgets their times; so a worker publishes every entry with the sequence
-// that it saw last, and one that has lost its job is refused. It acknowledges a wake-up only after an entry that ends the job.
+// that it saw last, and one that has lost its job is refused. It acknowledges a wake-up only after an entry that ends
+// the job.
 //
 // Queues, leases, redelivery and locks are JetStream's and the system's. No other package may import NATS.
 package jetstream

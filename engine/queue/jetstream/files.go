@@ -65,8 +65,8 @@ func isFresh(msg *jetstream.RawStreamMsg) bool { return time.Since(msg.Time) < f
 // putOnce stores a message whose subject has none yet.
 func (q *Queue) putOnce(ctx context.Context, subject string, data []byte) error {
 	return q.retry(ctx, func() error {
-		_, err := q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(0),
-			jetstream.WithRetryAttempts(0))
+		_, err := q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data},
+			jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
 		if !isConflict(err) {
 			return err
 		}

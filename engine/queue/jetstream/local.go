@@ -146,7 +146,8 @@ func (l *local) start() error {
 	if !s.ReadyForConnections(serverTime) || !s.JetStreamEnabled() {
 		s.Shutdown()
 		s.WaitForShutdown()
-		return fmt.Errorf("the queue in %s cannot be opened: is the disk full, or are its files of another user?", l.dir)
+		return fmt.Errorf("the queue in %s cannot be opened: is the disk full, or are its files of another user?",
+			l.dir)
 	}
 	if err := runs.WriteFile(path, []byte(strings.TrimPrefix(s.Addr().String(), "tcp://"))); err != nil {
 		s.Shutdown()

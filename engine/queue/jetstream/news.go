@@ -8,7 +8,8 @@ import (
 
 // onlyNews reports whether what the server does not permit is a subscription of listen.
 func onlyNews(err error) bool {
-	return strings.Contains(err.Error(), `Subscription to "mm.job.`) || strings.Contains(err.Error(), `Subscription to "mm.ev.`)
+	return strings.Contains(err.Error(), `Subscription to "mm.job.`) ||
+		strings.Contains(err.Error(), `Subscription to "mm.ev.`)
 }
 
 // listen tells of messages as they come, for those who would look for them from time to time. Nothing depends on it: an

@@ -8,7 +8,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Pause keeps workers from taking jobs of a queue, and a second one replaces the reason of the first. What runs goes on.
+// Pause keeps workers from taking jobs of a queue, and a second one replaces the reason of the first. What runs goes
+// on.
 func (q *Queue) Pause(ctx context.Context, p queue.Pause) error {
 	return q.set(ctx, "mm.pause."+p.Queue, p, 0)
 }

@@ -35,7 +35,8 @@ func (q *Queue) wake(ctx context.Context, job *queue.Job) error {
 		}
 	}
 	return q.retry(ctx, func() error {
-		_, err := q.js.Publish(ctx, wakeSubject(job.Queue, job.Priority, set, job.ID), nil, jetstream.WithRetryAttempts(0))
+		_, err := q.js.Publish(ctx, wakeSubject(job.Queue, job.Priority, set, job.ID), nil,
+			jetstream.WithRetryAttempts(0))
 		return err
 	})
 }
@@ -64,7 +65,8 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 				return nil, false, err
 			}
 		}
-		// What makes the job go on comes first: without a job it is dropped in its time, and a job without it would be lost.
+		// What makes the job go on comes first: without a job it is dropped in its time, and a job without it would be
+		// lost.
 		if err := q.ready(ctx, state, now); err != nil {
 			return nil, false, err
 		}
@@ -93,7 +95,8 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 
 // supersede cancels the job whose place another one takes, if it has not ended by itself.
 func (q *Queue) supersede(ctx context.Context, older string, spec *queue.Spec, now time.Time) error {
-	_, err := q.Cancel(ctx, older, spec.By, "job "+spec.ID+" of the singleton "+spec.Singleton.Key+" takes its place", now)
+	_, err := q.Cancel(ctx, older, spec.By, "job "+spec.ID+" of the singleton "+spec.Singleton.Key+" takes its place",
+		now)
 	if h, readErr := q.read(ctx, older); readErr == nil && h != nil && h.State.Ended() {
 		return nil
 	}
@@ -204,7 +207,8 @@ func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time)
 			alone.Singleton = &queue.Singleton{Key: s.Singleton.Key, Overlap: queue.OverlapSkip}
 			if other, _, err := q.single(ctx, &alone, now); err != nil || other != nil {
 				if err == nil {
-					err = refused("job %s of the same singleton, %s, is %s; cancel it first", other.ID, s.Singleton.Key, other.State)
+					err = refused("job %s of the same singleton, %s, is %s; cancel it first", other.ID, s.Singleton.Key,
+						other.State)
 				}
 				return nil, err
 			}

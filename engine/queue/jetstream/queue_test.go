@@ -40,8 +40,8 @@ func submit(t *testing.T, q *Queue, id string, p queue.Priority) {
 
 func taker(t *testing.T, q *Queue, worker string, labels ...string) *Taker {
 	t.Helper()
-	taker, err := q.NewTaker(t.Context(), queue.Worker{Name: worker, Queues: []string{"default"}, Labels: labels}, time.Second,
-		time.Now)
+	taker, err := q.NewTaker(t.Context(), queue.Worker{Name: worker, Queues: []string{"default"}, Labels: labels},
+		time.Second, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,8 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
 	for i := range 30 {
-		spec := &queue.Spec{ID: fmt.Sprint("j", i), Queue: []string{"default", "gpu"}[i%2], Priority: queue.Normal, By: "t",
+		spec := &queue.Spec{ID: fmt.Sprint("j", i), Queue: []string{"default", "gpu"}[i%2], Priority: queue.Normal,
+			By:      "t",
 			Request: engine.Request{Path: fmt.Sprintf("n%d.md", i%3)}}
 		if _, _, err := q.Submit(t.Context(), spec, time.Now()); err != nil {
 			t.Fatal(err)
@@ -306,7 +307,8 @@ func TestAfter(t *testing.T) {
 	}
 	end(t, from, "b", queue.Failed)
 	for id, why := range map[string]string{"both": "job b, which it came after, is failed: so it ended",
-		"b2": "job b, which it came after, is failed: so it ended", "b3": "job b2, which it came after, is canceled: job b,"} {
+		"b2": "job b, which it came after, is failed: so it ended",
+		"b3": "job b2, which it came after, is canceled: job b,"} {
 		if h := state(t, q, id); h.State != queue.StateCanceled || !strings.HasPrefix(h.Reason, why) {
 			t.Errorf("%+v", h.Job)
 		}
@@ -464,8 +466,10 @@ func TestSingletonAtOnce(t *testing.T) {
 	for i := range cap(made) {
 		go func() {
 			<-begin
-			_, ok, err := q.Submit(t.Context(), &queue.Spec{ID: fmt.Sprint("j", i), Queue: "default", Priority: queue.Normal,
-				By: "t", Singleton: &queue.Singleton{Key: fmt.Sprint(i / each), Overlap: queue.OverlapSkip}}, time.Now())
+			_, ok, err := q.Submit(t.Context(), &queue.Spec{ID: fmt.Sprint("j", i), Queue: "default",
+				Priority: queue.Normal,
+				By:       "t", Singleton: &queue.Singleton{Key: fmt.Sprint(i / each), Overlap: queue.OverlapSkip}},
+				time.Now())
 			if err != nil {
 				t.Error(err)
 			}
@@ -551,7 +555,8 @@ func TestInVain(t *testing.T) {
 	submit(t, q, "j", queue.Normal)
 	from := taker(t, q, "a")
 	for range MaxInVain {
-		if err := take(t, from).Release(t.Context(), &queue.Entry{Kind: queue.Released, Reason: "no memory"}); err != nil {
+		if err := take(t, from).Release(t.Context(), &queue.Entry{Kind: queue.Released,
+			Reason: "no memory"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -575,7 +580,8 @@ func TestFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := q.getBytes(t.Context(), file)
-			if err != nil || !bytes.Equal(got, data) || file.Digest != runs.DigestOf(data) || file.Bytes != int64(size) {
+			if err != nil || !bytes.Equal(got, data) || file.Digest != runs.DigestOf(data) ||
+				file.Bytes != int64(size) {
 				t.Errorf("%d bytes: %v, %+v", size, err, file)
 			}
 		}
@@ -593,7 +599,8 @@ func TestFiles(t *testing.T) {
 		t.Error(found, err)
 	}
 	for range 2 {
-		err := q.PutBase(t.Context(), "c0ffee", func(w io.Writer) error { _, err := io.WriteString(w, "pack"); return err })
+		err := q.PutBase(t.Context(), "c0ffee",
+			func(w io.Writer) error { _, err := io.WriteString(w, "pack"); return err })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -627,14 +634,16 @@ func TestPrune(t *testing.T) {
 		return file
 	}
 	for _, base := range []string{"b1", "b2"} {
-		err := q.PutBase(t.Context(), base, func(w io.Writer) error { _, err := io.WriteString(w, "pack "+base); return err })
+		err := q.PutBase(t.Context(), base,
+			func(w io.Writer) error { _, err := io.WriteString(w, "pack "+base); return err })
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	spec := func(id, base string, after ...string) {
 		t.Helper()
-		_, _, err := q.Submit(t.Context(), &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, Base: base, By: "t",
+		_, _, err := q.Submit(t.Context(), &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal,
+			Base: base, By: "t",
 			After: after}, now)
 		if err != nil {
 			t.Fatal(err)
@@ -686,7 +695,8 @@ func TestPrune(t *testing.T) {
 	}
 	run("waits", &queue.Entry{Kind: queue.Completed})
 	run("held", &queue.Entry{Kind: queue.Completed})
-	if p, err = q.Prune(t.Context(), days, 3, "p", days); err != nil || p.Jobs != 1 || p.Parts != 3 { // own, b1 and its pack
+	// own, b1 and its pack
+	if p, err = q.Prune(t.Context(), days, 3, "p", days); err != nil || p.Jobs != 1 || p.Parts != 3 {
 		t.Error(p, err)
 	}
 	if _, err := q.getBytes(t.Context(), shared); err != nil {

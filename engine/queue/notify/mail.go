@@ -81,7 +81,8 @@ func (s *Sender) mailOptions(u *url.URL) ([]mail.Option, *Failure) {
 	return options, nil
 }
 
-// message makes the mail. What a notebook has chosen is in the subject and the body alone: in one line, encoded, and cut.
+// message makes the mail. What a notebook has chosen is in the subject and the body alone: in one line, encoded, and
+// cut.
 func message(t engine.AlertTarget, a *queue.Alert) (*mail.Msg, error) {
 	m := mail.NewMsg()
 	if err := errors.Join(m.From(t.From), m.To(t.Mail...)); err != nil {
@@ -100,8 +101,9 @@ func message(t engine.AlertTarget, a *queue.Alert) (*mail.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.SetBodyString(mail.TypeTextPlain, fmt.Sprintf("%s\n\nNotebook: %s\nProject: %s\nRun: %s\nTime: %s\nAlert: %s\n\n%s",
-		headline(a), oneLine(a.Notebook), oneLine(cmp.Or(a.Project, "-")), a.Run, a.Time.Format(time.RFC3339), a.ID, text))
+	m.SetBodyString(mail.TypeTextPlain, fmt.Sprintf("%s\n\nNotebook: %s\nProject: %s\nRun: %s\nTime: %s\n"+
+		"Alert: %s\n\n%s", headline(a), oneLine(a.Notebook), oneLine(cmp.Or(a.Project, "-")), a.Run,
+		a.Time.Format(time.RFC3339), a.ID, text))
 	return m, nil
 }
 

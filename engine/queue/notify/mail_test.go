@@ -134,7 +134,8 @@ func TestMail(t *testing.T) {
 	nobody := &post{}
 	free := serve(t, nobody, nil, false)
 	target := func(server string) engine.AlertTarget {
-		return engine.AlertTarget{Mail: []string{"ops@example.org", "Night <night@example.org>"}, From: "Mill <mill@example.org>",
+		return engine.AlertTarget{Mail: []string{"ops@example.org", "Night <night@example.org>"},
+			From:   "Mill <mill@example.org>",
 			Server: server}
 	}
 	for server, words := range map[string]string{
@@ -150,14 +151,17 @@ func TestMail(t *testing.T) {
 		s.TLS = &tls.Config{RootCAs: pool}
 		err := s.Send(t.Context(), target("${SMTP}"), hostile())
 		sent := len(p.letters()) + len(nobody.letters()) - before
-		if words == "" && (err != nil || sent != 1) || words != "" && (err == nil || !strings.Contains(strings.ToLower(err.Error()),
-			strings.ToLower(words)) || sent != 0 || strings.Contains(err.Error(), "wr0ng") || strings.Contains(err.Error(), "passw0rd")) {
+		if words == "" && (err != nil || sent != 1) || words != "" &&
+			(err == nil || !strings.Contains(strings.ToLower(err.Error()),
+				strings.ToLower(words)) || sent != 0 || strings.Contains(err.Error(), "wr0ng") ||
+				strings.Contains(err.Error(), "passw0rd")) {
 			t.Errorf("%s: %v, %d sent", server, err, sent)
 		}
 	}
 	for _, server := range []string{"smtp://me:passw0rd@" + start, "smtps://me:passw0rd@" + implicit} {
 		s := variables(map[string]string{"SMTP": server}) // trusts those of the system
-		if err := s.Send(t.Context(), target("${SMTP}"), hostile()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		if err := s.Send(t.Context(), target("${SMTP}"), hostile()); err == nil ||
+			!strings.Contains(err.Error(), "certificate") {
 			t.Errorf("%s: %v", server, err)
 		}
 	}
@@ -179,7 +183,8 @@ func checkLetter(t *testing.T, l letter) {
 	switch {
 	case l.from != "mill@example.org", strings.Join(l.to, " ") != "ops@example.org night@example.org":
 		t.Errorf("from %s to %v", l.from, l.to)
-	case m.Header.Get("Bcc") != "", strings.ContainsAny(subject, "\r\n\x1b\u202e"), !strings.HasPrefix(subject, "ALERT w.md "):
+	case m.Header.Get("Bcc") != "", strings.ContainsAny(subject, "\r\n\x1b\u202e"), !strings.HasPrefix(subject,
+		"ALERT w.md "):
 		t.Errorf("%q, %v", subject, m.Header)
 	case m.Header.Get("Message-ID") != "<0123456789abcdef@markmill.invalid>",
 		m.Header.Get("Auto-Submitted") != "auto-generated", m.Header.Get("X-Markmill-Alert") != "0123456789abcdef":

@@ -20,7 +20,8 @@ import (
 // hostile is an alert of a notebook that wants to be a header, markup and a command.
 func hostile() *queue.Alert {
 	return &queue.Alert{ID: "0123456789abcdef", Project: "p", Notebook: "w.md\r\nBcc: evil@example.org", Run: "run-1",
-		Time: time.Unix(1, 0).UTC(), About: queue.AboutCheck, Name: "disk\r\nBcc: evil@example.org\r\n\r\n<!channel> $(touch x)",
+		Time: time.Unix(1, 0).UTC(), About: queue.AboutCheck, Name: "disk\r\nBcc: evil@example.org\r\n\r\n" +
+			"<!channel> $(touch x)",
 		Event: "critical", Before: "ok", State: "critical", Value: codec.Raw("93"), Unit: "%",
 		Message: "4 GB left\n.\nMAIL FROM:<x@y>\x1b[31m\u202e"}
 }
@@ -47,7 +48,8 @@ func TestPost(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	s := variables(map[string]string{"URL": strings.Replace(server.URL, "//", "//me:passw0rd@", 1) + "/s3cret?key=t0ken"})
+	s := variables(map[string]string{"URL": strings.Replace(server.URL, "//", "//me:passw0rd@", 1) +
+		"/s3cret?key=t0ken"})
 	for _, c := range []struct {
 		status int
 		words  string
@@ -56,24 +58,28 @@ func TestPost(t *testing.T) {
 	}{
 		{200, "", false, 0}, {204, "", false, 0}, {500, "status 500", false, 90 * time.Second},
 		{404, "status 404", false, 90 * time.Second}, {429, "status 429", false, 90 * time.Second},
-		{422, "status 422", true, 0}, {307, "status 307: the address has moved; write the new one into the settings", false, 0},
+		{422, "status 422", true, 0}, {307, "status 307: the address has moved; write the new one into the settings",
+			false, 0},
 	} {
 		status = c.status
 		err := s.Send(t.Context(), engine.AlertTarget{Webhook: "${URL}"}, hostile())
 		f, _ := errors.AsType[*Failure](err)
 		switch {
-		case c.words == "" && err != nil, c.words != "" && (f == nil || f.Words != c.words || f.Final != c.final || f.After != c.after):
+		case c.words == "" && err != nil, c.words != "" && (f == nil || f.Words != c.words || f.Final != c.final ||
+			f.After != c.after):
 			t.Errorf("%d: %+v", c.status, err)
 		}
-		if header.Get("Idempotency-Key") != "0123456789abcdef" || !strings.HasPrefix(header.Get("Authorization"), "Basic ") {
+		if header.Get("Idempotency-Key") != "0123456789abcdef" ||
+			!strings.HasPrefix(header.Get("Authorization"), "Basic ") {
 			t.Errorf("%d: %v", c.status, header)
 		}
 		var doc struct {
 			Schema string `json:"schema"`
 			Document
 		}
-		if err := codec.Unmarshal(body, &doc); err != nil || doc.Schema != "markmill.alert/1" || doc.Name != hostile().Name ||
-			doc.Run != "run-1" || string(doc.Value) != "93" || strings.ContainsAny(doc.Text, "\r\n\x1b\u202e") {
+		if err := codec.Unmarshal(body, &doc); err != nil || doc.Schema != "markmill.alert/1" ||
+			doc.Name != hostile().Name || doc.Run != "run-1" || string(doc.Value) != "93" ||
+			strings.ContainsAny(doc.Text, "\r\n\x1b\u202e") {
 			t.Errorf("%d: %v %s", c.status, err, body)
 		}
 	}
@@ -102,8 +108,10 @@ func TestNoSecrets(t *testing.T) {
 	}))
 	defer silent.Close()
 	plain := strings.TrimPrefix(silent.URL, "http://")
-	urls := map[string]string{"refused": "http://me:passw0rd@127.0.0.1:1/s3cret?key=t0ken", "silent": silent.URL + "/s3cret",
-		"noTLS": "https://me:passw0rd@" + plain + "/s3cret", "bad": "http://[::1/s3cret", "escape": "http://h/%zzs3cret",
+	urls := map[string]string{"refused": "http://me:passw0rd@127.0.0.1:1/s3cret?key=t0ken", "silent": silent.URL +
+		"/s3cret",
+		"noTLS": "https://me:passw0rd@" + plain + "/s3cret", "bad": "http://[::1/s3cret",
+		"escape": "http://h/%zzs3cret",
 		"noHost": "s3cret", "scheme": "ftp://h/s3cret", "name": "http://no-such-host.invalid/s3cret",
 		"smtp": "smtp://me:passw0rd@127.0.0.1:1", "smtps": "smtps://me:passw0rd@" + plain,
 		"none": "smtp://me:passw0rd@127.0.0.1:1?tls=none"}
@@ -140,23 +148,24 @@ func TestExec(t *testing.T) {
 	dir := t.TempDir()
 	s := &Sender{}
 	got := filepath.Join(dir, "got")
-	err := s.Send(t.Context(), engine.AlertTarget{Exec: []string{"/bin/sh", "-c", `cat > "$0"; echo "$MARKMILL_ALERT" >> "$0"`, got}},
-		hostile())
+	err := s.Send(t.Context(), engine.AlertTarget{Exec: []string{"/bin/sh", "-c",
+		`cat > "$0"; echo "$MARKMILL_ALERT" >> "$0"`, got}}, hostile())
 	text, rerr := os.ReadFile(got)
 	if err != nil || rerr != nil || !strings.Contains(string(text), `"schema":"markmill.alert/1"`) ||
 		!strings.HasSuffix(string(text), "\n0123456789abcdef\n") {
 		t.Errorf("%v %v %s", err, rerr, text)
 	}
 	for command, words := range map[string]string{"exit 3": "exit status 3", "kill -9 $$": "signal: killed"} {
-		if err := s.Send(t.Context(), engine.AlertTarget{Exec: []string{"/bin/sh", "-c", command}}, hostile()); err == nil ||
-			err.Error() != words {
+		if err := s.Send(t.Context(), engine.AlertTarget{Exec: []string{"/bin/sh", "-c", command}},
+			hostile()); err == nil || err.Error() != words {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
 	s.Limit = 100 * time.Millisecond
 	begin := time.Now()
 	late := filepath.Join(dir, "late")
-	err = s.Send(t.Context(), engine.AlertTarget{Exec: []string{"/bin/sh", "-c", `(sleep 0.5; touch "$0") & sleep 20`, late}}, hostile())
+	err = s.Send(t.Context(), engine.AlertTarget{Exec: []string{"/bin/sh", "-c", `(sleep 0.5; touch "$0") & sleep 20`,
+		late}}, hostile())
 	if err == nil || !strings.Contains(err.Error(), "no answer within") || time.Since(begin) > 10*time.Second {
 		t.Errorf("%v after %s", err, time.Since(begin))
 	}
