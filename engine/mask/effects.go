@@ -40,6 +40,8 @@ type effects struct {
 		begun bool   // bytes of it were passed; only known then
 	}
 	row row
+	// above is the end of the lines before, as they were passed, where a value has several lines.
+	above []byte
 
 	// waiting is what was not passed. Of a line whose cursor was moved, only waiting and safe are kept.
 	waiting  []byte    // bytes not yet passed on, in whole tokens
@@ -143,6 +145,10 @@ func (e *effects) finish() {
 func (e *effects) remember(b []byte) {
 	l := &e.line
 	if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+		if e.plain.class['\n'] != 0 {
+			e.above = append(append(e.above, l.text...), b[:i+1]...)
+			e.above = append(e.above[:0], e.above[max(0, len(e.above)-e.plain.longest):]...)
+		}
 		l.text, l.long, b = l.text[:0], false, b[i+1:]
 	}
 	if l.long = l.long || len(l.text)+len(b) > maxLine; l.long {
@@ -156,6 +162,7 @@ func (e *effects) remember(b []byte) {
 func (e *effects) enter() {
 	e.inside = true
 	e.shown = cursor{a: e.plain}
+	e.ends(e.above)
 	got := e.takeBack()
 	e.remember(got.stays)
 	e.stripped, e.base, e.masked, e.pos = got.cursors, got.base, got.masked, got.cursors[0].pos
@@ -362,6 +369,7 @@ func (e *effects) newLine(feed string) {
 		}
 		return
 	}
+	e.above = e.above[:0] // what is before this line is in shown
 	text := strings.ReplaceAll(e.row.line.String(), "\x1b", "") // an ESC that began no sequence could begin one now
 	if e.ends([]byte(text+feed)) || e.row.ends {
 		if text = Mark; !e.shows {

@@ -135,3 +135,30 @@ func TestEffectsShowNoValue(t *testing.T) {
 		})
 	}
 }
+
+// Texts that once made the search panic or pass a value, however they are cut.
+func TestEffectsFound(t *testing.T) {
+	const value = "two ab\ncd end"
+	for _, text := range []string{
+		"\x1b\x1b[1;31m" + value + value + value,
+		"two ab\nx\bcd end", // the line above was passed on as text that begins no value
+		"\r\r\ntwo ab\nx\x1b[Dcx\x1b[Ddx\x1b[D end",
+	} {
+		for n := 1; n <= len(text); n++ {
+			s := New([]string{value})
+			m := s.Stream()
+			var out bytes.Buffer
+			for rest := []byte(text); len(rest) > 0; {
+				cut := min(n, len(rest))
+				out.Write(m.Next(rest[:cut]))
+				rest = rest[cut:]
+			}
+			out.Write(m.Rest())
+			for _, v := range append(views(out.String()), left(out.String())) {
+				if strings.Contains(v, value) {
+					t.Errorf("%q, cut after every %d bytes, gives %q", text, n, out.String())
+				}
+			}
+		}
+	}
+}
