@@ -369,7 +369,7 @@ func (e *effects) newLine(feed string) {
 		}
 		return
 	}
-	e.above = e.above[:0] // what is before this line is in shown
+	e.above = e.above[:0]                                       // what is before this line is in shown
 	text := strings.ReplaceAll(e.row.line.String(), "\x1b", "") // an ESC that began no sequence could begin one now
 	if e.ends([]byte(text+feed)) || e.row.ends {
 		if text = Mark; !e.shows {
