@@ -33,3 +33,22 @@ func (p peers) kernelEnds(t *testing.T) {
 	}
 	command(t, dir, p.markmill, "runs", "verify", "out.md")
 }
+
+// checks reports checks over ipykernel, from its code and from a program that it starts, and one that fails.
+func (p peers) checks(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.md"), "---\nkernel: jupyter:python3\n---\n"+
+		"```python {#code .check}\ncheck('code', 'warn', 81, '%', 'half')\n```\n\n"+
+		"```python {#program .check}\nimport subprocess\n"+
+		"subprocess.run(['check', 'program', 'ok', '--value', '3'], check=True)\n```\n\n"+
+		"```python {#fails .check}\n1/0\n```\n")
+	if _, words, err := finished(t, dir, p.markmill, "run", "a.md", "--no-progress-bar"); err == nil {
+		t.Errorf("the run passed:\n%s", words)
+	}
+	got := command(t, dir, p.markmill, "runs", "query", "--format", "csv",
+		"SELECT name, state, value, message FROM checks WHERE run_id = (SELECT max(run_id) FROM checks) ORDER BY name")
+	want := "name,state,value,message\ncode,warn,81,half\nfails,error,,ZeroDivisionError: division by zero\nprogram,ok,3,\n"
+	if string(got) != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
