@@ -47,7 +47,8 @@ func (p peers) checks(t *testing.T) {
 	}
 	got := command(t, dir, p.markmill, "runs", "query", "--format", "csv",
 		"SELECT name, state, value, message FROM checks WHERE run_id = (SELECT max(run_id) FROM checks) ORDER BY name")
-	want := "name,state,value,message\ncode,warn,81,half\nfails,error,,ZeroDivisionError: division by zero\nprogram,ok,3,\n"
+	want := "name,state,value,message\ncode,warn,81,half\n" +
+		"fails,error,,ZeroDivisionError: division by zero\nprogram,ok,3,\n"
 	if string(got) != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
