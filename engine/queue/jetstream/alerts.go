@@ -175,14 +175,9 @@ func (q *Queue) ForgetAlert(ctx context.Context, d *queue.Delivery) error {
 
 // values calls each with the last message of every subject that matches, and its sequence, in the order of these.
 func (q *Queue) values(ctx context.Context, stream, subjects string, each func(jetstream.Msg, uint64) error) error {
-	consumer, err := q.js.OrderedConsumer(ctx, stream,
-		jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
-			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
-	if err != nil {
-		return err
-	}
-	info, err := consumer.Info(ctx)
-	if err != nil || info.NumPending == 0 {
+	consumer, pending, err := q.ordered(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
+	if err != nil || pending == 0 {
 		return err
 	}
 	messages, err := consumer.Messages()

@@ -34,9 +34,35 @@ func (q *Queue) set(ctx context.Context, subject string, value any, ttl time.Dur
 	})
 }
 
+// latest reads the last message of a subject.
+func (q *Queue) latest(ctx context.Context, stream jetstream.Stream, subject string) (
+	msg *jetstream.RawStreamMsg, err error) {
+	err = q.retry(ctx, func() (err error) {
+		msg, err = stream.GetLastMsgForSubject(ctx, subject)
+		return err
+	})
+	return msg, err
+}
+
+// ordered makes a consumer of messages that are there, and counts them.
+func (q *Queue) ordered(ctx context.Context, stream string, cfg jetstream.OrderedConsumerConfig) (
+	c jetstream.Consumer, pending uint64, err error) {
+	err = q.retry(ctx, func() (err error) {
+		if c, err = q.js.OrderedConsumer(ctx, stream, cfg); err != nil {
+			return err
+		}
+		info, err := c.Info(ctx)
+		if err == nil {
+			pending = info.NumPending
+		}
+		return err
+	})
+	return c, pending, err
+}
+
 // get reads a value that was kept. It returns false if there is none.
 func (q *Queue) get(ctx context.Context, subject string, value any) (bool, error) {
-	msg, err := q.state.GetLastMsgForSubject(ctx, subject)
+	msg, err := q.latest(ctx, q.state, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}

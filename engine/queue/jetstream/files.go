@@ -125,7 +125,7 @@ func (q *Queue) stored(ctx context.Context, subject string) (data []byte, err er
 // PutBase keeps a commit, as the pack that write writes, unless it is there.
 func (q *Queue) PutBase(ctx context.Context, commit string, write func(io.Writer) error) error {
 	subject := "mm.base." + commit
-	switch msg, err := q.files.GetLastMsgForSubject(ctx, subject); {
+	switch msg, err := q.latest(ctx, q.files, subject); {
 	case err == nil && isFresh(msg):
 		return nil
 	case err != nil && !errors.Is(err, jetstream.ErrMsgNotFound):

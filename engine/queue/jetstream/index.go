@@ -157,7 +157,11 @@ func (q *Queue) tail(ctx context.Context, stream string, subjects []string, want
 	if msgs, total, err = q.browse(ctx, stream, all, want); total <= want || err != nil {
 		return msgs, total, err
 	}
-	info, err := q.js.Stream(ctx, stream)
+	var info jetstream.Stream
+	err = q.retry(ctx, func() (err error) {
+		info, err = q.js.Stream(ctx, stream)
+		return err
+	})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -185,12 +189,8 @@ func (q *Queue) tail(ctx context.Context, stream string, subjects []string, want
 // scan calls each with the messages of a stream that are there when it begins.
 func (q *Queue) scan(ctx context.Context, stream string, cfg jetstream.OrderedConsumerConfig,
 	each func(jetstream.Msg) error) error {
-	consumer, err := q.js.OrderedConsumer(ctx, stream, cfg)
-	if err != nil {
-		return err
-	}
-	info, err := consumer.Info(ctx)
-	if err != nil || info.NumPending == 0 {
+	consumer, pending, err := q.ordered(ctx, stream, cfg)
+	if err != nil || pending == 0 {
 		return err
 	}
 	messages, err := consumer.Messages()
@@ -198,7 +198,7 @@ func (q *Queue) scan(ctx context.Context, stream string, cfg jetstream.OrderedCo
 		return err
 	}
 	defer messages.Stop()
-	for range info.NumPending {
+	for range pending {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if err == nil {
 			err = each(msg)

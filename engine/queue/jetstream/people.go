@@ -169,11 +169,14 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 
 // asked is what was asked of the worker of a job; nil for nothing.
 func (q *Queue) asked(ctx context.Context, h *history) (*control, error) {
-	stream, err := q.js.Stream(ctx, controlStream)
-	if err != nil {
-		return nil, err
-	}
-	msg, err := stream.GetLastMsgForSubject(ctx, "mm.ctl."+h.ID)
+	var msg *jetstream.RawStreamMsg
+	err := q.retry(ctx, func() error {
+		stream, err := q.js.Stream(ctx, controlStream)
+		if err == nil {
+			msg, err = stream.GetLastMsgForSubject(ctx, "mm.ctl."+h.ID)
+		}
+		return err
+	})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil
 	}

@@ -36,7 +36,7 @@ func (q *Queue) single(ctx context.Context, spec *queue.Spec, now time.Time) (in
 	for {
 		var seen uint64
 		var before *queue.Job
-		msg, err := q.state.GetLastMsgForSubject(ctx, subject)
+		msg, err := q.latest(ctx, q.state, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 		case err != nil:

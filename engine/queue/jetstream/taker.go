@@ -95,9 +95,13 @@ func (t *Taker) consume(ctx context.Context, name, set string) error {
 			durable += "+" + set
 		}
 		// No BackOff and no InactiveThreshold: the one replaces AckWait, the other removes the consumer.
-		c, err := t.q.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
-			Durable: durable, FilterSubject: wakeSubject(name, p, set, "*"),
-			AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.lease, MaxDeliver: -1, MaxAckPending: -1})
+		var c jetstream.Consumer
+		err := t.q.retry(ctx, func() (err error) {
+			c, err = t.q.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
+				Durable: durable, FilterSubject: wakeSubject(name, p, set, "*"),
+				AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.lease, MaxDeliver: -1, MaxAckPending: -1})
+			return err
+		})
 		if err != nil {
 			return err
 		}
