@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"markmill/notebooks"
 	"markmill/notebooks/diff"
 )
 
@@ -213,7 +214,9 @@ func wideNotebook(t *testing.T) []byte {
 		"```diff {.diff}\ndiff --git a/" + long + " b/" + long + "\n@@ -1 +1 @@\n-" + long + "\n+" + long +
 		"\n```\n\n```json {.scraps}\n{\"" + long + "\": \"" + long + "\"}\n```\n\n</details>\n"
 	return output(t, source, "fail", map[string]string{long[:100]: body, "bad": strings.Replace(body, "✓", "✗", 1),
-		"end": body})
+		"end": body}, notebooks.ManifestStep{ID: notebooks.StepID(long[:100]), Status: "pass"},
+		notebooks.ManifestStep{ID: "bad", Status: "fail", Exit: new(1)},
+		notebooks.ManifestStep{ID: "end", Status: "pass"})
 }
 
 // TestBrowserWidth: on phones and desktops nothing but code scrolls sideways.
