@@ -32,7 +32,8 @@ Exit codes: as of its commands.`,
 		"`FOLDER` of the Git repository (default: the one around the working directory)")
 	list := a.alertsList(&o)
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.alertsDeliver(&o), a.alertsShow(&o), a.alertsRetry(&o))
+	c.AddCommand(list, a.alertsDeliver(&o), a.alertsShow(&o), a.alertsRetry(&o),
+		a.alertsMute(&o), a.alertsUnmute(&o), a.alertsMutes(&o))
 	return c
 }
 

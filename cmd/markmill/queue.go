@@ -407,7 +407,7 @@ Exit codes: as of its commands.`,
 		"`FOLDER` of the Git repository (default: the one around the working directory)")
 	list := a.jobsList(&o)
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o))
+	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsDesk(&o))
 	for _, d := range []struct {
 		do, short, long, codes string
 		reason, json           bool
@@ -538,6 +538,20 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 				return err
 			}
 			made.Filter = queue.Filter{States: []queue.State{queue.StateDead}, Limit: 500}
+			return a.becomeQueue(made)
+		},
+	}
+}
+
+// jobsDesk answers the workbench, which starts it.
+func (a *app) jobsDesk(o *queueOptions) *cobra.Command {
+	return &cobra.Command{
+		Use: "desk", Hidden: true, Args: args(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			made, err := a.call("desk", o)
+			if err != nil {
+				return err
+			}
 			return a.becomeQueue(made)
 		},
 	}

@@ -23,6 +23,8 @@ type scheduledNotebooks struct {
 	Notebooks []scheduledNotebook `json:"notebooks"` // by their paths
 	// Looked is when somebody looked last what is due; the zero time is never.
 	Looked time.Time `json:"looked,omitzero"`
+	// Warning says that nothing runs what is due, as markmill doctor does; "" where all is well.
+	Warning string `json:"warning,omitzero"`
 }
 
 // scheduledNotebook is one of them.
@@ -78,10 +80,16 @@ Exit codes: 0 listed, 2 a schedule has a mistake.`,
 			if err != nil {
 				return err
 			}
+			if doc.Warning, err = a.unwatched(c.Context(), store, src); err != nil {
+				return err
+			}
 			if asJSON {
 				err = a.printJSON("schedule-list", doc)
 			} else {
 				err = a.printScheduled(doc)
+				if doc.Warning != "" && err == nil {
+					a.tell("markmill: %s\n", plain.OneLine(doc.Warning))
+				}
 			}
 			for _, n := range doc.Notebooks {
 				if err == nil && n.Error != "" {
@@ -229,7 +237,7 @@ Exit codes: 0 it is paused, 2 it is not scheduled, 3 the queue cannot be reached
 			if strings.TrimSpace(reason) == "" {
 				return usagef("--reason says why, in words that others read; give it")
 			}
-			return a.changeSchedule(c.Context(), words[0], reason, &o)
+			return a.changeSchedule(c.Context(), words[0], true, reason, &o)
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
@@ -238,6 +246,7 @@ Exit codes: 0 it is paused, 2 it is not scheduled, 3 the queue cannot be reached
 }
 
 func (a *app) scheduleResume() *cobra.Command {
+	var reason string
 	var o queueOptions
 	c := &cobra.Command{
 		Use: "resume NOTEBOOK", Short: "Let a notebook run again when it is due", Args: args(1, 1),
@@ -246,15 +255,16 @@ func (a *app) scheduleResume() *cobra.Command {
 Exit codes: 0 it runs again, 2 it is not scheduled, or not paused, 3 the queue cannot be reached.`,
 		Example: "  markmill schedule resume report.md",
 		RunE: func(c *cobra.Command, words []string) error {
-			return a.changeSchedule(c.Context(), words[0], "", &o)
+			return a.changeSchedule(c.Context(), words[0], false, reason, &o)
 		},
 	}
+	c.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
 	o.flags(c.Flags())
 	return c
 }
 
-// changeSchedule pauses a notebook for a reason, or resumes it without one, in the store and in the queue.
-func (a *app) changeSchedule(ctx context.Context, path, reason string, o *queueOptions) error {
+// changeSchedule pauses a notebook or resumes it, in the store and in the queue.
+func (a *app) changeSchedule(ctx context.Context, path string, pause bool, reason string, o *queueOptions) error {
 	store, src, err := a.scheduleHere()
 	if err != nil {
 		return err
@@ -270,12 +280,12 @@ func (a *app) changeSchedule(ctx context.Context, path, reason string, o *queueO
 		err = schedules.Keep(store, n.Path).Update(func(s *schedule.State) error {
 			s.Notebook = n.Path
 			switch {
-			case reason != "":
+			case pause:
 				s.Pause(userName(), reason, a.now().UTC())
 			case s.Paused == nil:
 				return usagef("%s is not paused", n.Path)
 			default:
-				s.Resume(a.now().UTC())
+				s.Resume(userName(), reason, a.now().UTC())
 			}
 			return nil
 		})
@@ -284,15 +294,19 @@ func (a *app) changeSchedule(ctx context.Context, path, reason string, o *queueO
 		}
 		_, none := os.Stat(filepath.Join(store.Dir, "queue", "nats"))
 		if o.URL != "" || a.env("MARKMILL_NATS") != "" || none == nil {
-			call := a.callFor("pause-schedule", o, store, src)
+			do := "resume-schedule"
+			if pause {
+				do = "pause-schedule"
+			}
+			call := a.callFor(do, o, store, src)
 			call.ID, call.Reason = n.Path, reason
 			if err := a.runQueue(ctx, call); err != nil {
 				return err
 			}
 		}
-		words := "paused"
-		if reason == "" {
-			words = "due again"
+		words := "due again"
+		if pause {
+			words = "paused"
 		}
 		a.tell("%s is %s\n", n.Path, words)
 	}

@@ -111,6 +111,7 @@ func jsonDocuments() map[string]struct {
 		"job":    {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
 		"slo":    {reflect.TypeFor[digest.Levels](), "What markmill slo prints"},
 		"digest": {reflect.TypeFor[digest.Digest](), "What markmill digest prints"},
+		"mutes":  {reflect.TypeFor[queue.Mutes](), "What markmill alerts mutes prints: what is muted now"},
 		"alerts": {reflect.TypeFor[queue.Outbox](), "What markmill alerts list prints"},
 		"alert-delivery": {reflect.TypeFor[queue.Delivery](),
 			"What markmill alerts show prints: an alert, and what became of it"},

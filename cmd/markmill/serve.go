@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/engine/worktree"
 )
 
@@ -15,6 +17,7 @@ const serveProgram = "markmill-serve"
 
 func (a *app) serveCommand() *cobra.Command {
 	var repo, listen, role string
+	var at queueOptions
 	c := &cobra.Command{
 		Use: "serve", Short: "Show runs in a browser, live, and start and steer them there", Args: args(0, 0),
 		Long: `Serves the workbench on the loopback interface: notebooks with the state of their outputs, the list of
@@ -36,14 +39,15 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 			if err != nil {
 				return err
 			}
-			return become(server, serveProgram, "-program="+self, "-is="+version().Version, "-root="+root,
-				"-listen="+listen, "-role="+role)
+			return become(server, append([]string{serveProgram, "-program=" + self, "-is=" + version().Version,
+				"-root=" + root, "-listen=" + listen, "-role=" + role}, at.served()...)...)
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&repo, "repo", ".", "`FOLDER` of the Git repository that is served, or one outside any")
 	f.StringVar(&listen, "listen", "127.0.0.1:0",
 		"`ADDRESS` on the loopback interface; a port of 0 is any that is free")
+	at.flags(f)
 	f.StringVar(&role, "role", "approve", "what those may do who sign in: read, run or approve")
 	return c
 }
@@ -65,4 +69,21 @@ func servedRoot(repo string) (string, error) {
 		return "", usagef("--repo %s is no folder", repo)
 	}
 	return root, nil
+}
+
+// served are the options of the workbench that say where the queue is. The address is put into the environment, because
+// it may have a password, and others see arguments.
+func (o *queueOptions) served() (list []string) {
+	if o.URL != "" {
+		_ = os.Setenv("MARKMILL_NATS", o.URL) // no text is refused but one with a NUL, which no argument has
+	}
+	for _, one := range [][2]string{{"creds", o.Credentials}, {"ca", o.CA}, {"cert", o.Cert}, {"key", o.Key}} {
+		if one[1] != "" {
+			list = append(list, "-queue=--nats-"+one[0]+"="+files.Absolute(one[1]))
+		}
+	}
+	if o.Replicas != 1 {
+		list = append(list, "-queue=--replicas="+strconv.Itoa(o.Replicas))
+	}
+	return list
 }

@@ -41,6 +41,8 @@ type Alert struct {
 	Unit     string     `json:"unit,omitzero"`
 	Message  string     `json:"message,omitzero"`
 	Place    int        `json:"place"` // among the alerts of the run, from 0
+	// Unmuted says that the state is older: it is told because a mute has ended.
+	Unmuted bool `json:"unmuted,omitzero"`
 }
 
 // Bad reports whether the alert tells of something bad.
@@ -54,6 +56,9 @@ func (a *Alert) Words() string {
 	}
 	data := runs.CheckData{State: runs.CheckState(a.State), Value: a.Value, Unit: a.Unit, Message: a.Message}
 	words := name + " is " + data.Words()
+	if a.Unmuted {
+		return words + " (muted until now)"
+	}
 	if a.Before != "" {
 		words += fmt.Sprintf(" (it was %s)", a.Before)
 	}

@@ -37,6 +37,7 @@ type Call struct {
 	PatienceNS int64                         `json:"patience_ns,omitzero"`
 	Open       bool                          `json:"open,omitzero"`  // of their list: those that wait or failed
 	Limit      int                           `json:"limit,omitzero"` // of their list
+	Mute       *Mute                         `json:"mute,omitempty"` // that begins, or ends
 
 	ID     string `json:"id,omitzero"` // of the job, the alert, or of pause and resume the queue
 	Reason string `json:"reason,omitzero"`
@@ -53,6 +54,7 @@ type Filter struct {
 	Queue    string  `json:"queue,omitzero"`
 	Notebook string  `json:"notebook,omitzero"` // path, of which * matches any part without a slash
 	Limit    int     `json:"limit"`
+	Skip     int     `json:"skip,omitzero"` // of the newest that match
 }
 
 // Server says where the jobs are: in the store, or at an address.
@@ -110,6 +112,8 @@ type Worker struct {
 	Labels []string  `json:"labels,omitempty"`
 	Seen   time.Time `json:"seen"`
 	Ended  bool      `json:"ended,omitzero"`
+	// LeaseNS is how long it may be silent before another worker takes its jobs.
+	LeaseNS int64 `json:"lease_ns,omitzero"`
 }
 
 // Event is an Entry without what it carries.

@@ -27,12 +27,12 @@ type Claim struct {
 // Receipt is what became of an alert at one target.
 type Receipt struct {
 	Target string    `json:"target"`
-	State  string    `json:"state"` // waiting, delivered, failed
+	State  string    `json:"state"` // waiting, delivered, failed, muted
 	Tried  int       `json:"tried"`
 	Since  time.Time `json:"since"`         // when it began to wait
 	Next   time.Time `json:"next,omitzero"` // not before this time
 	Tries  []Try     `json:"tries"`         // the last twenty
-	By     string    `json:"by,omitzero"`   // who asked for it again
+	By     string    `json:"by,omitzero"`   // who asked for it again, or muted it
 	Why    string    `json:"why,omitzero"`  // their reason
 }
 
@@ -47,6 +47,7 @@ const (
 	Waiting   = "waiting"
 	Delivered = "delivered"
 	GivenUp   = "failed"
+	Muted     = "muted" // somebody did not want it to be sent
 )
 
 // How long a receiver that does not take an alert is tried.

@@ -21,6 +21,7 @@ type State struct {
 	Run      *Run        `json:"run,omitempty"`    // the newest
 	Skipped  *Skip       `json:"skipped,omitempty"`
 	Paused   *Pause      `json:"paused,omitempty"`
+	Resumed  *Pause      `json:"resumed,omitempty"` // who ended the last pause, and why
 }
 
 // Run is the run of a due time.
@@ -98,10 +99,14 @@ func (s *State) Look(spec *notebooks.Schedule, times Times, now time.Time) (due 
 }
 
 // Pause stops what would be due from now on.
-func (s *State) Pause(by, reason string, now time.Time) { s.Paused = &Pause{by, reason, now} }
+func (s *State) Pause(by, reason string, now time.Time) {
+	s.Paused, s.Resumed = &Pause{by, reason, now}, nil
+}
 
 // Resume begins anew: what was due in the meantime does not run.
-func (s *State) Resume(now time.Time) { s.Paused, s.Waiting, s.Seen = nil, nil, latest(s.Seen, now) }
+func (s *State) Resume(by, reason string, now time.Time) {
+	s.Paused, s.Waiting, s.Seen, s.Resumed = nil, nil, latest(s.Seen, now), &Pause{by, reason, now}
+}
 
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {

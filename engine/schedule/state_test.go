@@ -101,7 +101,7 @@ func TestLookAnew(t *testing.T) {
 			t.Errorf("it is paused, and %s is due", due)
 		}
 	}
-	state.Resume(at.Add(97 * time.Hour))
+	state.Resume("u", "why not", at.Add(97*time.Hour))
 	if due, _ := state.Look(other, otherTimes, at.Add(97*time.Hour)); !due.IsZero() {
 		t.Errorf("after the pause, %s of the pause is due", due)
 	}

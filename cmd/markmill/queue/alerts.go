@@ -166,6 +166,16 @@ func (p *program) retryAlert(ctx context.Context) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		held, err := p.held(ctx, time.Now())
+		if err != nil {
+			return 0, err
+		}
+		for _, m := range held {
+			if m.Of(&d.Alert) {
+				return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%s is muted until %s", named(&m),
+					m.Until.Local().Format(time.DateTime)), Hint: "markmill alerts unmute ends that"}
+			}
+		}
 		if !d.Again(p.User, p.Reason, time.Now().UTC()) {
 			p.tell("alert %s was delivered to all", p.ID)
 			return exitUsage, nil

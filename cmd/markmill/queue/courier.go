@@ -28,6 +28,7 @@ type courier struct {
 	now     func() time.Time
 	send    func(context.Context, engine.AlertTarget, *queue.Alert) error
 	tell    func(format string, args ...any)
+	unmute  time.Time // when the next mute ends; zero: none
 }
 
 // outbox is a *jetstream.Queue.
@@ -36,6 +37,11 @@ type outbox interface {
 	Alerts(ctx context.Context, each func(*queue.Delivery) error) error
 	PutAlert(ctx context.Context, d *queue.Delivery) error
 	ForgetAlert(ctx context.Context, d *queue.Delivery) error
+	PostAlert(ctx context.Context, d *queue.Delivery) error
+	StatesOf(ctx context.Context, a *queue.Alert) (map[string]string, error)
+	Mutes(ctx context.Context) ([]*queue.Mute, error)
+	PutMute(ctx context.Context, m *queue.Mute) error
+	ForgetMute(ctx context.Context, m *queue.Mute) error
 }
 
 // claimTime is how long a claim holds: longer than one attempt takes.
@@ -119,6 +125,10 @@ func (c *courier) post(ctx context.Context, project string, run *runs.Run, sourc
 // pass sends every alert that is due, in the order in which they came, and returns when the next one is; the zero time
 // if none waits. Of a target that an alert does not reach, the later ones wait too.
 func (c *courier) pass(ctx context.Context) (next time.Time, failed int, err error) {
+	mutes, err := c.mutes(ctx)
+	if err != nil {
+		return next, 0, err
+	}
 	var open []*queue.Delivery
 	err = c.Alerts(ctx, func(d *queue.Delivery) error {
 		if d.Open() {
@@ -136,6 +146,9 @@ func (c *courier) pass(ctx context.Context) (next time.Time, failed int, err err
 	slices.SortStableFunc(open, (*queue.Delivery).Compare)
 	held := map[string]bool{} // targets
 	for _, d := range open {
+		if err := c.quiet(ctx, d, mutes); err != nil {
+			return next, failed, err
+		}
 		for i := range d.To {
 			r := &d.To[i]
 			if r.State != queue.Waiting || held[r.Target] {
@@ -221,8 +234,10 @@ func (c *courier) deliver(ctx context.Context, patience time.Duration) (waits bo
 		switch {
 		case err != nil:
 			return false, failed, err
-		case next.IsZero():
+		case next.IsZero() && (patience == 0 || c.unmute.IsZero() || c.unmute.Sub(begin) > patience):
 			return false, failed, nil
+		case next.IsZero():
+			next = c.unmute
 		case patience == 0 || next.Sub(begin) > patience:
 			return true, failed, nil
 		}

@@ -90,7 +90,9 @@ func (p *program) do(ctx context.Context) (int, error) {
 		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob,
 		"pause": p.pause, "resume": p.resume, "steer": p.steer, "sweep": p.sweep, "prune": p.prune,
 		"alerts-deliver": p.deliverAlerts, "alerts-list": p.listAlerts, "alerts-show": p.showAlert,
-		"alerts-retry": p.retryAlert, "scheduler": p.schedule, "pause-schedule": p.pauseSchedule}
+		"alerts-retry": p.retryAlert, "scheduler": p.schedule, "pause-schedule": p.pauseSchedule,
+		resumeSchedule: p.pauseSchedule,
+		"alerts-mute":  p.mute, "alerts-unmute": p.endMute, "alerts-mutes": p.listMutes, "desk": p.desk}
 	command := commands[p.Do]
 	if command == nil {
 		return 0, fmt.Errorf("markmill-queue of another version: it does not know %q", p.Do)

@@ -268,18 +268,22 @@ func (s *scheduler) start(ctx context.Context, n *schedules.Notebook, r *schedul
 	return err
 }
 
-// pauseSchedule has the schedulers of the queue pause a notebook, or resume it where no reason is given.
+// resumeSchedule is the command that ends a pause.
+const resumeSchedule = "resume-schedule"
+
+// pauseSchedule has the schedulers of the queue pause a notebook; resumeSchedule ends that.
 func (p *program) pauseSchedule(ctx context.Context) (int, error) {
 	s, err := p.newScheduler(ctx)
 	if err != nil {
 		return 0, err
 	}
 	return exitPass, s.states.Update(ctx, schedules.Key(s.scope, p.ID), func(st *schedule.State) error {
-		if st.Notebook = p.ID; p.Reason != "" {
-			st.Pause(p.User, p.Reason, time.Now().UTC())
-		} else {
-			st.Resume(time.Now().UTC())
+		change := st.Pause
+		if p.Do == resumeSchedule {
+			change = st.Resume
 		}
+		st.Notebook = p.ID
+		change(p.User, p.Reason, time.Now().UTC())
 		return nil
 	})
 }

@@ -26,6 +26,7 @@ type homeRow struct {
 	Strip    []runs.Entry
 	Needs    string // what needs a person; "" nothing
 	Runnable bool   // the file is there
+	Due      *scheduledRow
 	rank     int
 }
 
@@ -41,12 +42,14 @@ type homeBody struct {
 	Live     []runs.Entry
 	Surveyed time.Time // when the states were found; zero: not yet
 	Trouble  string    // why the states are not known
+	Clock    bool      // one of them is scheduled
 }
 
 // rowsOf are rows of one table of Home.
 type rowsOf struct {
 	Frame *frame
 	Rows  []homeRow
+	Clock bool
 }
 
 func (s *server) home(w http.ResponseWriter, r *http.Request) {
@@ -75,6 +78,13 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 		body.Live = append(body.Live, item.Entry)
 	}
 	s.survey.add(s, body, recent)
+	due := s.due.look(s)
+	for _, rows := range [][]homeRow{body.Rows, body.Idle} {
+		for i := range rows {
+			rows[i].Due = due[rows[i].Notebook]
+			body.Clock = body.Clock || rows[i].Due != nil
+		}
+	}
 	return body, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -64,6 +65,8 @@ type formBody struct {
 	Inspected *inspected
 	Values    map[string]string
 	Problem   string
+	// Of a job.
+	Queue, Priority, Labels string
 }
 
 // Gate is a line of the contract on the form.
@@ -163,13 +166,7 @@ func (s *server) inspect(ctx context.Context, b *formBody) error {
 
 // launch begins the run that the form asks for. Its arguments are the fields param.NAME that are not empty.
 func (s *server) launch(w http.ResponseWriter, r *http.Request) {
-	b := &formBody{Notebook: r.PostForm.Get("notebook"), Output: strings.TrimSpace(r.PostForm.Get("output")),
-		Values: map[string]string{}}
-	for field, values := range r.PostForm {
-		if name, found := strings.CutPrefix(field, "param."); found && values[0] != "" {
-			b.Values[name] = values[0]
-		}
-	}
+	b := entered(r.PostForm)
 	id, err := s.start(r.Context(), b.Notebook, b.Output, b.Values)
 	if err != nil {
 		b.Problem = err.Error()
@@ -179,12 +176,33 @@ func (s *server) launch(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/runs/"+string(id), http.StatusSeeOther)
 }
 
+// entered is what the form of a new run has been filled in with.
+func entered(form url.Values) *formBody {
+	b := &formBody{Notebook: form.Get("notebook"), Output: strings.TrimSpace(form.Get("output")),
+		Queue: strings.TrimSpace(form.Get("queue")), Priority: form.Get("priority"),
+		Labels: strings.TrimSpace(form.Get("labels")), Values: map[string]string{}}
+	for field, values := range form {
+		if name, found := strings.CutPrefix(field, "param."); found && values[0] != "" {
+			b.Values[name] = values[0]
+		}
+	}
+	return b
+}
+
 // start starts a run of a notebook and returns its id.
 func (s *server) start(ctx context.Context, notebook, output string, values map[string]string) (runs.RunID, error) {
-	if err := s.inside(notebook); err != nil {
+	args, err := s.arguments([]string{"run", "--events=-"}, notebook, output, values)
+	if err != nil {
 		return "", err
 	}
-	args := []string{"run", "--events=-"}
+	return s.spawn(ctx, args)
+}
+
+// arguments are those of a command that takes a notebook, an output and the values of parameters.
+func (s *server) arguments(args []string, notebook, output string, values map[string]string) ([]string, error) {
+	if err := s.inside(notebook); err != nil {
+		return nil, err
+	}
 	names := make([]string, 0, len(values))
 	for name := range values {
 		names = append(names, name)
@@ -196,11 +214,11 @@ func (s *server) start(ctx context.Context, notebook, output string, values map[
 	args = append(args, "--", "./"+notebook)
 	if output != "" {
 		if !filepath.IsLocal(output) {
-			return "", problem("%q is no path below the root of the repository", output)
+			return nil, problem("%q is no path below the root of the repository", output)
 		}
 		args = append(args, "./"+output)
 	}
-	return s.spawn(ctx, args)
+	return args, nil
 }
 
 // begin starts a command that makes a run, and shows the run.

@@ -18,6 +18,10 @@ func Main(args []string) int {
 	f.StringVar(&o.Version, "is", "", "version of markmill")
 	f.StringVar(&o.Root, "root", ".", "root of the repository, or a folder outside one")
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "address on the loopback interface")
+	f.Func("queue", "an option of the queue's commands", func(word string) error {
+		o.Queue = append(o.Queue, word)
+		return nil
+	})
 	role := f.String("role", approve.String(), "what those may do who sign in: read, run or approve")
 	if err := f.Parse(args); err != nil {
 		return 2

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type Options struct {
 	Listen  string // host and port; a port of 0 is any that is free
 	Role    role   // of those who sign in with an address that is printed
 	User    string // whose program it is: the actor of every action
+	// Queue are options for the commands of the queue.
+	Queue []string
 }
 
 // Limits of what a client can take.
@@ -51,6 +54,8 @@ type server struct {
 	repo     *worktree.Source // nil outside a repository
 	guard    *guard
 	survey   survey
+	clerk    clerk
+	due      dueNotebooks
 	began    time.Time
 	closing  <-chan struct{}
 	watching gauge // streams that are open
@@ -89,6 +94,7 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 		return err
 	}
 	s.closing = ctx.Done()
+	defer s.clerk.close()
 	s.guard.offer()
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
@@ -126,7 +132,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 }
 
-//go:embed pages serve.css serve.js openapi.json
+//go:embed pages serve.css serve.js jobs.css jobs.js openapi.json
 var assets embed.FS
 
 // routes are all addresses. A pattern with a role is answered to a session that has it.
@@ -138,12 +144,13 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /sign-in", s.guard.signIn)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
-	style := append(html.Style(), asset("serve.css")...)
+	style := slices.Concat(html.Style(), asset("serve.css"), asset("jobs.css"))
 	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		give(w, "text/css; charset=utf-8", style)
 	})
+	script := slices.Concat(asset("serve.js"), asset("jobs.js"))
 	mux.HandleFunc("GET /assets/script.js", func(w http.ResponseWriter, _ *http.Request) {
-		give(w, "text/javascript; charset=utf-8", asset("serve.js"))
+		give(w, "text/javascript; charset=utf-8", script)
 	})
 	return s.guard.all(mux)
 }
@@ -187,6 +194,20 @@ func (s *server) pages() []route {
 		{"POST /runs/{id}/reject", approve, s.act(rejectRun)},
 		{"POST /runs/{id}/approve", approve, s.act(approveRun)},
 		{"POST /runs/{id}/deny", approve, s.act(denyRun)},
+		{"GET /jobs", read, s.jobs},
+		{"GET /jobs/{id}", read, s.job},
+		{"GET /jobs/{id}/live", read, s.jobLive},
+		{"POST /jobs", run, s.submit},
+		{"POST /jobs/{id}/cancel", run, s.actJob(cancelJob)},
+		{"POST /jobs/{id}/retry", run, s.actJob(retryJob)},
+		{"POST /jobs/{id}/fetch", run, s.fetchJob},
+		{"POST /queues/{id}/pause", run, s.actQueue(pauseQueue)},
+		{"POST /queues/{id}/resume", run, s.actQueue(resumeQueue)},
+		{"GET /schedules", read, s.schedules},
+		{"POST /schedules/pause", run, s.actOn("/schedules", pauseSchedule)},
+		{"POST /schedules/resume", run, s.actOn("/schedules", resumeSchedule)},
+		{"POST /checks/mute", run, s.actOn("/checks", muteCheck)},
+		{"POST /checks/unmute", run, s.actOn("/checks", unmuteCheck)},
 		{"POST /sign-out", read, s.guard.signOut},
 		{"POST /address", approve, s.address},
 		{"GET /metrics", read, s.metrics},
@@ -200,6 +221,20 @@ func (s *server) pages() []route {
 		{"POST /api/v1/runs/{id}/abort", run, s.apiAct(abortRun)},
 		{"POST /api/v1/runs/{id}/steer", run, s.apiAct(steerRun)},
 		{"POST /api/v1/runs/{id}/reject", approve, s.apiAct(rejectRun)},
+		{"GET /api/v1/jobs", read, s.apiJobs},
+		{"POST /api/v1/jobs", run, s.apiSubmit},
+		{"GET /api/v1/jobs/{id}", read, s.apiJob},
+		{"POST /api/v1/jobs/{id}/cancel", run, s.apiActJob(cancelJob)},
+		{"POST /api/v1/jobs/{id}/retry", run, s.apiActJob(retryJob)},
+		{"POST /api/v1/jobs/{id}/fetch", run, s.apiFetch},
+		{"POST /api/v1/queues/{id}/pause", run, s.apiActJob(pauseQueue)},
+		{"POST /api/v1/queues/{id}/resume", run, s.apiActJob(resumeQueue)},
+		{"GET /api/v1/schedules", read, s.apiSchedules},
+		{"POST /api/v1/schedules/pause", run, s.apiActOn(pauseSchedule)},
+		{"POST /api/v1/schedules/resume", run, s.apiActOn(resumeSchedule)},
+		{"GET /api/v1/checks", read, s.apiChecks},
+		{"POST /api/v1/checks/mute", run, s.apiActOn(muteCheck)},
+		{"POST /api/v1/checks/unmute", run, s.apiActOn(unmuteCheck)},
 		{"GET /api/v1/notebooks", read, s.apiNotebooks},
 	}
 }

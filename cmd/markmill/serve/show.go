@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"markmill/engine/queue"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/render/result"
@@ -58,8 +59,11 @@ var functions = template.FuncMap{
 	"line":        plain.OneLine,
 	"counted":     plain.Counted,
 	"grouped":     plain.Grouped,
-	"rows":        func(f *frame, rows []homeRow) rowsOf { return rowsOf{f, rows} },
+	"rows":        func(f *frame, rows []homeRow) rowsOf { return rowsOf{f, rows, f.Body.(*homeBody).Clock} },
 	"count64":     func(n int64) string { return plain.Grouped(int(n)) },
+	"priorities":  func() []queue.Priority { return queue.Priorities },
+	"muting":      newMuting,
+	"toldClass":   toldClass,
 	"statedClass": func(s review.State) string { return classOf(string(s)) },
 }
 

@@ -173,7 +173,7 @@ const maxHeld = 100_000
 
 // sweep settles what a process that was killed left.
 func (q *Queue) sweep(ctx context.Context, now time.Time) error {
-	msgs, _, err := q.browse(ctx, stateStream, jetstream.ConsumerConfig{FilterSubject: "mm.dep.*.*"}, maxHeld)
+	msgs, _, err := q.browse(ctx, stateStream, jetstream.ConsumerConfig{FilterSubject: "mm.dep.*.*"}, 0, maxHeld)
 	seen := map[string]bool{}
 	var others []string
 	for _, msg := range msgs {

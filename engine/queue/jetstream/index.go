@@ -45,11 +45,11 @@ func (q *Queue) index(ctx context.Context, job *queue.Job, first bool) error {
 // MostRead bounds the jobs that a list with the name of a notebook looks through.
 const MostRead = 5000
 
-// List returns the newest jobs of the index that the filter lets through, with their states as the entries have them,
-// and counts those of its states and its queue. It reads as many messages as it returns; with the name of a notebook,
-// which the index has not, the newest MostRead.
+// List returns the newest jobs of the index that the filter lets through, without the first Skip of them, with their
+// states as the entries have them, and counts those of its states and its queue. It reads as many messages as it
+// returns; with the name of a notebook, which the index has not, the newest MostRead.
 func (q *Queue) List(ctx context.Context, f queue.Filter) (jobs []queue.Job, total int, err error) {
-	states, in, want := map[string]bool{}, "*", f.Limit
+	states, in, want, skip := map[string]bool{}, "*", f.Limit, f.Skip
 	for _, s := range f.States {
 		states[indexed(s)] = true
 	}
@@ -64,13 +64,14 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (jobs []queue.Job, tot
 		subjects = append(subjects, "mm.job."+s+"."+in+".*")
 	}
 	if f.Notebook != "" {
-		want = MostRead
+		want, skip = MostRead, 0
 	}
-	msgs, total, err := q.tail(ctx, stateStream, subjects, want)
+	msgs, total, err := q.tail(ctx, stateStream, subjects, skip, want)
 	if err != nil {
 		return nil, 0, err
 	}
 	var ids []string
+	over := f.Skip - skip // of those that match
 	for i := len(msgs) - 1; i >= 0 && len(ids) < f.Limit; i-- {
 		job, err := jobIn(msgs[i])
 		if err != nil {
@@ -78,7 +79,10 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (jobs []queue.Job, tot
 		}
 		if ok, err := path.Match(f.Notebook, job.Notebook); err != nil {
 			return nil, 0, refused("--notebook %s: %s", f.Notebook, err)
-		} else if ok || f.Notebook == "" {
+		} else if !ok && f.Notebook != "" {
+			continue
+		}
+		if over--; over < 0 {
 			ids = append(ids, job.ID)
 		}
 	}
@@ -107,7 +111,7 @@ func (q *Queue) States(ctx context.Context, ids []string) (map[string]queue.Job,
 	for _, id := range ids {
 		cfg.FilterSubjects = append(cfg.FilterSubjects, subject(id))
 	}
-	msgs, _, err := q.browse(ctx, eventsStream, cfg, 2*len(ids)+100) // some may get an entry meanwhile
+	msgs, _, err := q.browse(ctx, eventsStream, cfg, 0, 2*len(ids)+100) // some may get an entry meanwhile
 	jobs := map[string]queue.Job{}
 	for _, msg := range msgs {
 		job, err := jobIn(msg)
@@ -121,9 +125,9 @@ func (q *Queue) States(ctx context.Context, ids []string) (map[string]queue.Job,
 	return jobs, err
 }
 
-// browse reads up to want messages of a stream, without their bodies, if no more are pending than that; it counts
-// those that are.
-func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.ConsumerConfig, want int) (
+// browse reads up to want messages of a stream, without their bodies and without the last skip, if no more are pending
+// than that; it counts those that are.
+func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.ConsumerConfig, skip, want int) (
 	msgs []jetstream.Msg, pending int, err error) {
 	cfg.AckPolicy, cfg.HeadersOnly, cfg.MemoryStorage = jetstream.AckNonePolicy, true, true
 	cfg.InactiveThreshold = 10 * time.Second // the server removes it then
@@ -136,10 +140,10 @@ func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.Consume
 		return nil, 0, err
 	}
 	pending = int(consumer.CachedInfo().NumPending)
-	if pending == 0 || pending > want {
+	if pending <= skip || pending-skip > want {
 		return nil, pending, nil
 	}
-	batch, err := consumer.FetchNoWait(pending)
+	batch, err := consumer.FetchNoWait(pending - skip)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -149,12 +153,13 @@ func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.Consume
 	return msgs, pending, batch.Error()
 }
 
-// tail returns at least the last messages of a stream with some subjects, oldest first, and counts all of them. It
-// looks at ever longer ends of the stream, of which the server says how many such messages they have.
-func (q *Queue) tail(ctx context.Context, stream string, subjects []string, want int) (
+// tail returns at least the last messages of a stream with some subjects that come before the last skip, oldest first,
+// and counts all of them. It looks at ever longer ends of the stream, of which the server says how many such messages
+// they have.
+func (q *Queue) tail(ctx context.Context, stream string, subjects []string, skip, want int) (
 	msgs []jetstream.Msg, total int, err error) {
 	all := jetstream.ConsumerConfig{FilterSubjects: subjects}
-	if msgs, total, err = q.browse(ctx, stream, all, want); total <= want || err != nil {
+	if msgs, total, err = q.browse(ctx, stream, all, skip, want); total <= skip+want || err != nil {
 		return msgs, total, err
 	}
 	var info jetstream.Stream
@@ -166,18 +171,18 @@ func (q *Queue) tail(ctx context.Context, stream string, subjects []string, want
 		return nil, 0, err
 	}
 	// The messages from near on are too few, those from far on too many.
-	near, far, length := info.CachedInfo().State.LastSeq+1, uint64(1), uint64(want)
+	near, far, length := info.CachedInfo().State.LastSeq+1, uint64(1), uint64(skip+want)
 	for near > far+1 {
 		at := (near + far) / 2
 		if far == 1 && near > length {
 			at, length = max(at, near-length), 4*length
 		}
 		msgs, n, err := q.browse(ctx, stream, jetstream.ConsumerConfig{FilterSubjects: subjects,
-			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: at}, 4*want)
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: at}, skip, 4*want)
 		switch {
-		case err != nil || n >= want && n <= 4*want:
+		case err != nil || n >= skip+want && n <= skip+4*want:
 			return msgs, total, err
-		case n < want:
+		case n < skip+want:
 			near = at
 		default:
 			far = at

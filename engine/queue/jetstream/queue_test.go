@@ -194,6 +194,28 @@ func TestList(t *testing.T) {
 			t.Errorf("%+v: %s of %d, %v", c.Filter, words, total, err)
 		}
 	}
+	for _, f := range []queue.Filter{{Limit: 1}, {Limit: 2}, {Limit: 4, States: []queue.State{queue.StateEnqueued}},
+		{Limit: 2, Notebook: "n2.*"}} {
+		pages, whole := []string{}, []string{}
+		all := f
+		all.Limit = 500
+		jobs, _, err := q.List(t.Context(), all)
+		for _, j := range jobs {
+			whole = append(whole, j.ID)
+		}
+		for len(pages) < len(whole) && err == nil {
+			f.Skip = len(pages)
+			if jobs, _, err = q.List(t.Context(), f); len(jobs) == 0 {
+				break
+			}
+			for _, j := range jobs {
+				pages = append(pages, j.ID)
+			}
+		}
+		if err != nil || !slices.Equal(pages, whole) {
+			t.Errorf("%+v: the pages have %q, the whole list %q: %v", f, pages, whole, err)
+		}
+	}
 	if jobs, _, err := q.List(t.Context(), queue.Filter{Limit: 1}); err != nil || jobs[0].Step != "one" {
 		t.Errorf("%+v, %v: not as the last entry has it", jobs, err)
 	}

@@ -143,7 +143,7 @@ func (t *Taker) those() []consumer {
 
 // greet says that the worker is there.
 func (t *Taker) greet(ctx context.Context) error {
-	t.self.Seen = t.now().UTC()
+	t.self.Seen, t.self.LeaseNS = t.now().UTC(), int64(t.lease)
 	return t.q.set(ctx, "mm.worker."+t.self.Name, t.self, seenFor)
 }
 
@@ -158,7 +158,7 @@ func (t *Taker) tend(ctx context.Context) {
 		case <-tick.C:
 		}
 		_ = errors.Join(t.learn(ctx), t.look(ctx)) // what fails is done again
-		if t.now().Sub(t.self.Seen) > greeting {
+		if t.now().Sub(t.self.Seen) > min(greeting, t.lease/3) {
 			_ = errors.Join(t.greet(ctx), t.q.sweep(ctx, t.now().UTC()))
 		}
 	}

@@ -1,0 +1,145 @@
+package queue
+
+import (
+	"context"
+	"io"
+	"net/rpc"
+	"slices"
+	"time"
+
+	"markmill/engine/queue"
+	"markmill/engine/queue/desk"
+	"markmill/engine/queue/jetstream"
+	"markmill/render/plain"
+)
+
+// desk answers the questions of the workbench on standard input and output until that ends. The workbench links no
+// NATS, and one process that lives answers at once, where each call of markmill jobs would start a server.
+func (p *program) desk(ctx context.Context) (int, error) {
+	server := rpc.NewServer()
+	if err := server.RegisterName(desk.Name, &clerk{p, ctx}); err != nil {
+		return 0, err
+	}
+	ended := make(chan struct{})
+	go func() { server.ServeConn(pipes{p.stdin, p.stdout}); close(ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	return exitPass, nil
+}
+
+// pipes are standard input and output as one connection.
+type pipes struct {
+	io.Reader
+	io.Writer
+}
+
+func (pipes) Close() error { return nil }
+
+// clerk is the service of package desk.
+type clerk struct {
+	*program
+	ctx context.Context
+}
+
+// Jobs lists jobs, with what an operator looks at besides.
+func (c *clerk) Jobs(f queue.Filter, to *desk.Jobs) (err error) {
+	ctx := c.ctx
+	if to.Jobs, to.Total, err = c.q.List(ctx, f); err != nil {
+		return err
+	}
+	if f.Notebook != "" {
+		to.Looked = min(to.Total, jetstream.MostRead)
+	}
+	if to.Paused, err = c.q.Paused(ctx); err != nil {
+		return err
+	}
+	if to.Workers, err = c.q.Attendance(ctx); err != nil {
+		return err
+	}
+	for _, state := range desk.Counted {
+		n, err := c.q.Count(ctx, state, f.Queue)
+		if err != nil {
+			return err
+		}
+		to.Counts = append(to.Counts, n)
+	}
+	has, _, err := c.q.List(ctx, queue.Filter{States: []queue.State{queue.StateRunning}, Limit: 500})
+	to.Leases = has
+	return err
+}
+
+// Job shows a job from an entry on.
+func (c *clerk) Job(in desk.JobAsked, to *desk.Job) error {
+	list, last, err := c.q.Since(c.ctx, in.ID, in.After)
+	if err != nil {
+		return err
+	}
+	now, err := c.q.States(c.ctx, []string{in.ID})
+	if err != nil {
+		return err
+	}
+	job, found := now[in.ID]
+	if !found {
+		return jetstream.NoJob(in.ID)
+	}
+	to.Job, to.Last = job, last
+	for i := range list {
+		e := &list[i]
+		if e.Spec != nil {
+			to.Spec = desk.Spec{By: e.Spec.By, Host: e.Spec.Host, Base: e.Spec.Base, Output: e.Spec.Output,
+				Retries: e.Spec.Retries}
+		}
+		to.Events = append(to.Events, queue.Event{Kind: e.Kind, Time: e.Time, By: e.By, Reason: e.Reason,
+			Worker: e.Worker, Run: string(e.Run), Step: e.Step, Finished: e.Finished})
+		if e.Run != to.Run && e.Run != "" {
+			to.Run, to.Journal, to.Files = e.Run, nil, nil
+		}
+		to.Journal = append(to.Journal, e.Journal...)
+		to.Files = append(to.Files, e.Files...)
+	}
+	if to.Waits, err = c.q.Waits(c.ctx, &job, time.Now()); err != nil || !job.State.Leased() {
+		return err
+	}
+	all, err := c.q.Attendance(c.ctx)
+	to.Expired = job.Expired(all)
+	if i := slices.IndexFunc(all, func(a queue.Attendance) bool { return a.Name == job.Worker }); i >= 0 {
+		to.Worker = &all[i]
+	}
+	return err
+}
+
+// Tails has the ends of files of a record.
+func (c *clerk) Tails(files []queue.File, to *[]desk.Tail) error {
+	for _, f := range files {
+		text, err := c.q.Tail(c.ctx, f, desk.TailBytes)
+		if err != nil {
+			return err
+		}
+		*to = append(*to, desk.Tail{Path: f.Path, Skipped: f.Bytes - int64(len(text)), Text: text})
+	}
+	return nil
+}
+
+// Alerts lists the newest alerts, and what is muted.
+func (c *clerk) Alerts(most int, to *desk.Alerts) error {
+	all, err := c.outbox(c.ctx)
+	if err != nil {
+		return err
+	}
+	to.Total = len(all)
+	for _, d := range all[:min(len(all), most)] {
+		one := desk.Alert{Alert: d.Alert, Words: plain.OneLine(d.Alert.Words())}
+		for _, r := range d.To {
+			told := desk.Told{Target: r.Target, State: r.State, Next: r.Next, By: r.By, Why: r.Why}
+			if n := len(r.Tries); n > 0 {
+				told.At, told.Error = r.Tries[n-1].Time, r.Tries[n-1].Error
+			}
+			one.To = append(one.To, told)
+		}
+		to.Alerts = append(to.Alerts, one)
+	}
+	to.Mutes, err = c.held(c.ctx, time.Now())
+	return err
+}

@@ -1,0 +1,257 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"markmill/engine/schedule"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// nextTimes is how many due times the page of the schedules shows of a notebook, and mostMissed how many it counts
+// that nobody looked at.
+const (
+	nextTimes  = 5
+	mostMissed = 100
+)
+
+// dueFormat is how due times are shown: with their offset, which differs twice a year.
+const dueFormat = "2006-01-02 15:04 -07:00"
+
+// scheduledDoc is what markmill schedule list --json prints (docs/schemas/schedule-list.json).
+type scheduledDoc struct {
+	Notebooks []scheduledRow `json:"notebooks"`
+	Looked    time.Time      `json:"looked"`
+	Warning   string         `json:"warning"`
+}
+
+// scheduledRow is a notebook with a schedule.
+type scheduledRow struct {
+	Notebook string          `json:"notebook"`
+	Cron     string          `json:"cron"`
+	Timezone string          `json:"timezone"`
+	Next     time.Time       `json:"next,omitzero"`
+	State    *schedule.State `json:"state,omitempty"`
+	Error    string          `json:"error,omitzero"`
+
+	times  schedule.Times
+	now    time.Time
+	HasRun bool `json:"-"` // the record of the newest run is here
+}
+
+// Paused says who does not want it to run; nil: nobody.
+func (r *scheduledRow) Paused() *schedule.Pause {
+	if r.State == nil {
+		return nil
+	}
+	return r.State.Paused
+}
+
+// Due shows a due time in the zone of the schedule.
+func (r *scheduledRow) Due(at time.Time) string {
+	if r.times.Zone != nil {
+		at = at.In(r.times.Zone)
+	}
+	return at.Format(dueFormat)
+}
+
+// Coming are the next due times.
+func (r *scheduledRow) Coming() (list []string) {
+	if r.Next.IsZero() || r.times.Zone == nil {
+		return nil
+	}
+	for at := r.Next; len(list) < nextTimes && !at.IsZero(); at = r.times.Next(at) {
+		list = append(list, r.Due(at))
+	}
+	return list
+}
+
+// Missed are the due times that have passed since somebody looked last, at most mostMissed; paused ones are none.
+func (r *scheduledRow) Missed() (n int) {
+	if r.State == nil || r.State.Seen.IsZero() || r.State.Paused != nil || r.times.Zone == nil ||
+		r.State.Cron != r.Cron || r.State.Timezone != r.Timezone { // of another expression
+		return 0
+	}
+	for at := r.times.Next(r.State.Seen); n < mostMissed && !at.IsZero() && r.now.Sub(at) > schedule.Grace; {
+		n, at = n+1, r.times.Next(at)
+	}
+	return n
+}
+
+// Class and Words are the state of the newest due time that ran.
+func (r *scheduledRow) Class() string {
+	switch run := r.State.Run; {
+	case !run.Ended:
+		return "edit"
+	case run.Status == "":
+		return "fail"
+	default:
+		return classOf(string(run.Status))
+	}
+}
+
+// Words are the state of the newest due time that ran, for people.
+func (r *scheduledRow) Words() string {
+	switch run := r.State.Run; {
+	case !run.Ended:
+		return "running"
+	case run.Status == "":
+		return "not begun"
+	default:
+		return statusWords(run.Status)
+	}
+}
+
+// schedulesBody is the data of the page of the schedules.
+type schedulesBody struct {
+	scheduledDoc
+	None bool // outside of a repository nothing is scheduled
+}
+
+// scheduled asks which notebooks are scheduled.
+func (s *server) scheduled(ctx context.Context) (*scheduledDoc, error) {
+	doc := &scheduledDoc{}
+	text, err := s.program.Document(ctx, "schedule", "list", "--json")
+	if err == nil {
+		err = codec.Unmarshal(text, doc)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range doc.Notebooks {
+		r := &doc.Notebooks[i]
+		r.now = time.Now()
+		r.times, _ = schedule.TimesOf(&notebooks.Schedule{Cron: r.Cron, Timezone: r.Timezone}) // Error says it
+		if r.State != nil && r.State.Run != nil && r.State.Run.ID != "" {
+			_, err := os.Stat(s.store.Path(runs.RunID(r.State.Run.ID)))
+			r.HasRun = err == nil
+		}
+	}
+	return doc, nil
+}
+
+func (s *server) schedules(w http.ResponseWriter, r *http.Request) {
+	b := &schedulesBody{None: s.repo == nil}
+	if !b.None {
+		doc, err := s.scheduled(r.Context())
+		if err != nil {
+			s.failed(w, r, http.StatusInternalServerError, err)
+			return
+		}
+		b.scheduledDoc = *doc
+	}
+	s.page(w, r, "schedules", "Schedules", b)
+}
+
+// dueNotebooks keeps when notebooks are due, for Home, which does not wait for it.
+type dueNotebooks struct {
+	mutex   sync.Mutex
+	looking bool
+	at      time.Time
+	rows    map[string]*scheduledRow
+}
+
+// dueAgain is how old what Home says of schedules may be.
+const dueAgain = 10 * time.Second
+
+// look returns what is known, and finds it out again in the background if it is old.
+func (d *dueNotebooks) look(s *server) map[string]*scheduledRow {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if s.repo == nil || d.looking || time.Since(d.at) < dueAgain {
+		return d.rows
+	}
+	d.looking = true
+	go func() {
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		defer stop()
+		doc, err := s.scheduled(ctx)
+		d.mutex.Lock()
+		defer d.mutex.Unlock()
+		d.looking, d.at = false, time.Now()
+		if err != nil {
+			return // the page of the schedules says why
+		}
+		d.rows = map[string]*scheduledRow{}
+		for i := range doc.Notebooks {
+			d.rows[doc.Notebooks[i].Notebook] = &doc.Notebooks[i]
+		}
+	}()
+	return d.rows
+}
+
+// stale has what is known found out again when it is asked for the next time.
+func (d *dueNotebooks) stale() {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.at = time.Time{}
+}
+
+// onNotebook is an action on the notebook that a field names.
+func (s *server) onNotebook(ctx context.Context, form url.Values, a action) error {
+	notebook := form.Get("notebook")
+	if err := s.inside(notebook); err != nil {
+		return err
+	}
+	defer s.due.stale()
+	return s.do(ctx, "./"+notebook, form, func(id string, form url.Values) ([]string, error) {
+		args, err := a(id, form)
+		if err != nil {
+			return nil, err
+		}
+		return append(append(append([]string{}, args[:2]...), s.Queue...), args[2:]...), nil
+	})
+}
+
+// actOn does what a form asks for that names a notebook, and shows a page.
+func (s *server) actOn(page string, a action) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := s.onNotebook(r.Context(), r.PostForm, a); err != nil {
+			s.failed(w, r, http.StatusConflict, err)
+			return
+		}
+		http.Redirect(w, r, page, http.StatusSeeOther)
+	}
+}
+
+var (
+	pauseSchedule  = withReason("schedule", "pause")
+	resumeSchedule = withReason("schedule", "resume")
+)
+
+// muteCheck mutes a notebook, or one of its checks, until a time.
+func muteCheck(id string, form url.Values) ([]string, error) {
+	why, err := reason(form)
+	if err != nil {
+		return nil, err
+	}
+	until := strings.TrimSpace(form.Get("until"))
+	if until == "" {
+		return nil, problem("say until when: 2h, 3d, or a time")
+	}
+	return muted([]string{"alerts", "mute", "--until=" + until, "--reason=" + why, "--", id}, form), nil
+}
+
+// unmuteCheck ends that.
+func unmuteCheck(id string, form url.Values) ([]string, error) {
+	why, err := reason(form)
+	if err != nil {
+		return nil, err
+	}
+	return muted([]string{"alerts", "unmute", "--reason=" + why, "--", id}, form), nil
+}
+
+func muted(args []string, form url.Values) []string {
+	if check := plain.OneLine(form.Get("check")); check != "" {
+		args = append(args, check)
+	}
+	return args
+}

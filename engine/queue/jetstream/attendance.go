@@ -1,0 +1,83 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+	"markmill/notebooks/codec"
+)
+
+// Attendance lists the workers that were there in the last day, and how long each has been silent.
+func (q *Queue) Attendance(ctx context.Context) (list []queue.Attendance, err error) {
+	var stream jetstream.Stream
+	err = q.retry(ctx, func() (err error) {
+		stream, err = q.js.Stream(ctx, stateStream)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for from, now := uint64(1), stream.CachedInfo().TimeStamp; ; {
+		var msg *jetstream.RawStreamMsg
+		err := q.retry(ctx, func() (err error) {
+			msg, err = q.state.GetMsg(ctx, from, jetstream.WithGetMsgSubject("mm.worker.*"))
+			return err
+		})
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return list, nil
+		}
+		var a queue.Attendance
+		if err == nil {
+			err = codec.Unmarshal(msg.Data, &a.Worker)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.Silent = max(now.Sub(msg.Time), 0)
+		list, from = append(list, a), msg.Sequence+1
+	}
+}
+
+// Count counts the jobs of a state in the index, where those that are leased are running.
+func (q *Queue) Count(ctx context.Context, state queue.State, in string) (int, error) {
+	if in == "" {
+		in = "*"
+	}
+	_, n, err := q.browse(ctx, stateStream, jetstream.ConsumerConfig{
+		FilterSubject: "mm.job." + indexed(state) + "." + in + ".*"}, 0, 0)
+	return n, err
+}
+
+// Since returns the entries of a job behind the one with a sequence, and the sequence of the last.
+func (q *Queue) Since(ctx context.Context, job string, after uint64) (list []queue.Entry, last uint64, err error) {
+	for last = after; ; {
+		e, at, err := q.next(ctx, job, last+1)
+		if err != nil || e == nil {
+			return list, last, err
+		}
+		list, last = append(list, *e), at
+	}
+}
+
+// NoJob is the error of a job that is not there.
+func NoJob(id string) error { return noJob(id) }
+
+// Tail returns the last bytes of a file of a record.
+func (q *Queue) Tail(ctx context.Context, f queue.File, most int64) ([]byte, error) {
+	last := f
+	for last.Bytes = f.Bytes; len(last.Parts) > 1 && last.Bytes-partSize >= most; last.Bytes -= partSize {
+		last.Parts = last.Parts[1:] // whole parts before the end
+	}
+	var text []byte
+	for _, part := range last.Parts {
+		data, err := q.stored(ctx, "mm.cas."+part)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, data...)
+	}
+	return text[max(0, int64(len(text))-most):], nil
+}

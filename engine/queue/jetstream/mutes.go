@@ -1,0 +1,59 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"markmill/engine/queue"
+)
+
+const muteSubject = "mm.alert.mute."
+
+// Mutes lists the mutes that were kept, also those that are over.
+func (q *Queue) Mutes(ctx context.Context) (list []*queue.Mute, err error) {
+	err = q.retry(ctx, func() error { // as in Alerts
+		list = nil
+		ctx, stop := context.WithTimeout(ctx, readTime)
+		defer stop()
+		return q.values(ctx, alertsStream, muteSubject+"*", func(msg jetstream.Msg, at uint64) error {
+			m, err := queue.MuteOf(msg.Data(), at)
+			list = append(list, m)
+			return err
+		})
+	})
+	return list, err
+}
+
+// PutMute keeps a mute in the place of the one with its revision, 0 for none, and sets its revision. ErrFenced says
+// that another process has changed it.
+func (q *Queue) PutMute(ctx context.Context, m *queue.Mute) error {
+	at, err := q.put(ctx, muteSubject+m.Key(), m, m.Revision)
+	if err == nil {
+		m.Revision = at
+	}
+	return err
+}
+
+// ForgetMute removes a mute.
+func (q *Queue) ForgetMute(ctx context.Context, m *queue.Mute) error {
+	return q.alerts.Purge(ctx, jetstream.WithPurgeSubject(muteSubject+m.Key()))
+}
+
+// PostAlert puts an alert into the outbox unless it is there.
+func (q *Queue) PostAlert(ctx context.Context, d *queue.Delivery) error {
+	_, err := q.put(ctx, outSubject+d.Alert.ID, d, 0)
+	if errors.Is(err, ErrFenced) {
+		return nil
+	}
+	return err
+}
+
+// StatesOf has what the series of an alert knows, by what it is about.
+func (q *Queue) StatesOf(ctx context.Context, a *queue.Alert) (map[string]string, error) {
+	var s queue.Series
+	key := (&queue.Series{Project: a.Project, Notebook: a.Notebook, By: a.By}).Key()
+	_, err := q.last(ctx, seriesSubject+key, &s)
+	return s.States, err
+}
