@@ -142,6 +142,21 @@ func (d *desk) post(path string, form url.Values) (code int, to, text string) {
 	return code, header.Get("Location"), text
 }
 
+// call calls an address for programs.
+func (d *desk) call(method, path, body string) (code int, answer map[string]any) {
+	d.t.Helper()
+	r := d.request(method, path, strings.NewReader(body))
+	r.Header.Set("X-Markmill-Token", d.token)
+	code, header, text := d.do(r)
+	if header.Get("Content-Type") != "application/json" {
+		d.t.Fatalf("%s %s: %s\n%s", method, path, header.Get("Content-Type"), text)
+	}
+	if err := codec.Unmarshal([]byte(text), &answer); err != nil {
+		d.t.Fatal(err)
+	}
+	return code, answer
+}
+
 // launch runs a notebook with the form, and returns the address of the run.
 func (d *desk) launch(form url.Values) string {
 	d.t.Helper()
@@ -554,19 +569,7 @@ func TestServeAPI(t *testing.T) {
 	}
 
 	d := newDesk(t, serveRepository(t), "run")
-	call := func(method, path, body string) (code int, answer map[string]any) {
-		t.Helper()
-		r := d.request(method, path, strings.NewReader(body))
-		r.Header.Set("X-Markmill-Token", d.token)
-		code, header, text := d.do(r)
-		if header.Get("Content-Type") != "application/json" {
-			t.Fatalf("%s %s: %s\n%s", method, path, header.Get("Content-Type"), text)
-		}
-		if err := codec.Unmarshal([]byte(text), &answer); err != nil {
-			t.Fatal(err)
-		}
-		return code, answer
-	}
+	call := d.call
 	code, answer := call("POST", "/api/v1/runs", `{"notebook": "lines.md", "parameters": {"n": 1, "word": "x"}}`)
 	id, _ := answer["run_id"].(string)
 	if code != http.StatusCreated || id == "" {

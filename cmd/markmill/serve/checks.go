@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -185,16 +186,17 @@ func (s *server) checksBody(ctx context.Context) (*checksBody, error) {
 		}) {
 			continue
 		}
-		one := checkedNotebook{Notebook: n.Notebook, Counts: n.Counts(), Runnable: s.inside(n.Notebook) == nil}
+		path := path.Clean(n.Notebook) // as alerts have it
+		one := checkedNotebook{Notebook: path, Counts: n.Counts(), Runnable: s.inside(path) == nil}
 		for _, m := range told.Mutes {
-			if m.Notebook == n.Notebook && m.Check == "" {
+			if m.Notebook == path && m.Check == "" {
 				one.Muted = &m
 			}
 		}
 		for _, row := range n.Rows {
 			r := checkRow{Row: row}
 			for _, m := range told.Mutes {
-				if m.Notebook == n.Notebook && m.Check == row.Check && m.Check != "" {
+				if m.Notebook == path && m.Check == row.Check && m.Check != "" {
 					r.Muted = &m
 				}
 			}
@@ -205,7 +207,7 @@ func (s *server) checksBody(ctx context.Context) (*checksBody, error) {
 		})
 		b.Notebooks = append(b.Notebooks, one)
 		for _, c := range n.Changes {
-			b.Changes = append(b.Changes, checkChange{c, n.Notebook})
+			b.Changes = append(b.Changes, checkChange{c, path})
 		}
 	}
 	slices.SortStableFunc(b.Changes, func(a, b checkChange) int { return b.Time.Compare(a.Time) })

@@ -176,6 +176,15 @@ func (s *server) launch(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/runs/"+string(id), http.StatusSeeOther)
 }
 
+// here is a path below the root as the commands take it, under which runs are found again: ./ stands before what would
+// be something else.
+func here(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return "./" + name
+	}
+	return name
+}
+
 // entered is what the form of a new run has been filled in with.
 func entered(form url.Values) *formBody {
 	b := &formBody{Notebook: form.Get("notebook"), Output: strings.TrimSpace(form.Get("output")),
@@ -211,7 +220,7 @@ func (s *server) arguments(args []string, notebook, output string, values map[st
 	for _, name := range names {
 		args = append(args, "--parameters="+name+"="+values[name])
 	}
-	args = append(args, "--", "./"+notebook)
+	args = append(args, "--", here(notebook))
 	if output != "" {
 		if !filepath.IsLocal(output) {
 			return nil, problem("%q is no path below the root of the repository", output)

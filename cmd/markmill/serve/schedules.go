@@ -202,7 +202,7 @@ func (s *server) onNotebook(ctx context.Context, form url.Values, a action) erro
 		return err
 	}
 	defer s.due.stale()
-	return s.do(ctx, "./"+notebook, form, func(id string, form url.Values) ([]string, error) {
+	return s.do(ctx, here(notebook), form, func(id string, form url.Values) ([]string, error) {
 		args, err := a(id, form)
 		if err != nil {
 			return nil, err

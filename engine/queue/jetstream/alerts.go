@@ -177,8 +177,12 @@ func (q *Queue) ForgetAlert(ctx context.Context, d *queue.Delivery) error {
 func (q *Queue) values(ctx context.Context, stream, subjects string, each func(jetstream.Msg, uint64) error) error {
 	consumer, pending, err := q.ordered(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects},
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy})
-	if err != nil || pending == 0 {
+	if err != nil {
 		return err
+	}
+	defer q.dismiss(stream, consumer)
+	if pending == 0 {
+		return nil
 	}
 	messages, err := consumer.Messages()
 	if err != nil {

@@ -139,6 +139,7 @@ func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.Consume
 	if err != nil {
 		return nil, 0, err
 	}
+	defer q.dismiss(stream, consumer)
 	pending = int(consumer.CachedInfo().NumPending)
 	if pending <= skip || pending-skip > want {
 		return nil, pending, nil
@@ -151,6 +152,14 @@ func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.Consume
 		msgs = append(msgs, msg)
 	}
 	return msgs, pending, batch.Error()
+}
+
+// dismiss removes a consumer that has done its work. The server would do it later, and bounds how many there are: a
+// process that lives and asks often would reach that.
+func (q *Queue) dismiss(stream string, c jetstream.Consumer) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	_ = q.js.DeleteConsumer(ctx, stream, c.CachedInfo().Name)
 }
 
 // tail returns at least the last messages of a stream with some subjects that come before the last skip, oldest first,
