@@ -357,3 +357,58 @@ func TestServeChecks(t *testing.T) {
 		t.Errorf("the mute has ended, and %d alerts were sent", n)
 	}
 }
+
+// TestServeJobsAPI does by the API what the pages do.
+func TestServeJobsAPI(t *testing.T) {
+	t.Parallel()
+	d := jobDesk(t, map[string]string{"lines.md": serveNotebook,
+		"daily.md": "---\nschedule: \"0 6 * * *\"\n---\n# D\n\n```bash {#a}\ntrue\n```\n"})
+	if code, answer := d.call("GET", "/api/v1/jobs", ""); code != http.StatusOK || answer["count"] != 0.0 {
+		t.Errorf("%d %v", code, answer)
+	}
+	code, answer := d.call("POST", "/api/v1/jobs", `{"notebook": "lines.md", "parameters": {"n": 1}, "queue": "q",
+		"labels": ["a"], "priority": "low"}`)
+	id, _ := answer["job"].(string)
+	if code != http.StatusCreated || id == "" {
+		t.Fatalf("%d %v", code, answer)
+	}
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+		words              string
+	}{
+		{"GET", "/api/v1/jobs?queue=q&state=enqueued&limit=1", "", 200, `"count":1,`},
+		{"GET", "/api/v1/jobs?limit=0", "", 400, "between 1 and 500"},
+		{"GET", "/api/v1/jobs/" + id, "", 200, "enqueued"},
+		{"GET", "/api/v1/jobs/nothing", "", 404, "there is no job nothing"},
+		{"GET", "/api/v1/jobs/a.b", "", 404, "no name"},
+		{"POST", "/api/v1/jobs", "{", 400, "JSON"},
+		{"POST", "/api/v1/jobs", `{"notebook": "none.md"}`, 409, "no notebook"},
+		{"POST", "/api/v1/jobs", `{"notebook": "lines.md", "labels": ["a,b"]}`, 409, "no label"},
+		{"POST", "/api/v1/jobs/" + id + "/cancel", `{}`, 409, "give a reason"},
+		{"POST", "/api/v1/jobs/" + id + "/fetch", ``, 409, "has not ended"},
+		{"POST", "/api/v1/jobs/" + id + "/cancel", `{"reason": "x"}`, 200, `"done":true`},
+		{"POST", "/api/v1/jobs/" + id + "/cancel", `{"reason": "x"}`, 409, "has ended already"},
+		{"POST", "/api/v1/jobs/" + id + "/retry", `{"reason": "x"}`, 200, `"done":true`},
+		{"POST", "/api/v1/queues/q/pause", `{"reason": "x"}`, 200, `"done":true`},
+		{"GET", "/api/v1/jobs", "", 200, `"queue":"q","reason":"x"`},
+		{"POST", "/api/v1/queues/q/resume", `{"reason": "x"}`, 200, `"done":true`},
+		{"POST", "/api/v1/queues/q/resume", `{"reason": "x"}`, 409, "not paused"},
+		{"POST", "/api/v1/queues/--help/pause", `{"reason": "x"}`, 409, "no name"},
+		{"GET", "/api/v1/schedules", "", 200, `"notebook":"daily.md"`},
+		{"POST", "/api/v1/schedules/pause", `{"notebook": "daily.md", "reason": "x"}`, 200, `"done":true`},
+		{"POST", "/api/v1/schedules/pause", `{"notebook": "lines.md", "reason": "x"}`, 409, "not scheduled"},
+		{"POST", "/api/v1/schedules/resume", `{"notebook": "daily.md", "reason": "x"}`, 200, `"done":true`},
+		{"POST", "/api/v1/schedules/resume", `{"notebook": "daily.md", "reason": "x"}`, 409, "is not paused"},
+		{"POST", "/api/v1/checks/mute", `{"notebook": "daily.md", "reason": "x", "until": "1h"}`, 200, `"done":true`},
+		{"GET", "/api/v1/checks", "", 200, `"mutes":[{`},
+		{"POST", "/api/v1/checks/unmute", `{"notebook": "daily.md", "reason": "x"}`, 200, `"done":true`},
+		{"POST", "/api/v1/checks/unmute", `{"notebook": "daily.md", "reason": "x"}`, 409, "is not muted"},
+	} {
+		code, answer := d.call(c.method, c.path, c.body)
+		text, err := codec.Marshal(answer)
+		if err != nil || code != c.want || !strings.Contains(string(text), c.words) {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, code, text)
+		}
+	}
+}
