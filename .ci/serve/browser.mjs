@@ -32,6 +32,8 @@ ${fences}
 writeFileSync(path.join(root, "fails.md"), `# Fails\n\n${fences}bash {#broken}\necho "the disk is full" >&2; exit 3\n${fences}\n`);
 writeFileSync(path.join(root, "gated.md"), `---\napproval: required\n---\n# Gated\n\n${fences}bash {#go}\necho go\n${fences}\n`);
 writeFileSync(path.join(root, "check.md"), `# Check\n\n${fences}bash {#disk .check}\ncheck disk warn --value 81 --unit %\n${fences}\n`);
+writeFileSync(path.join(root, "watch.md"), `---\nalerts: {on: [critical, recover], to: [ops]}\nobjectives: {uptime: 99.5}\nparams: {state: critical}\nschedule: "*/5 * * * *"\n---\n# Watch\n\n${fences}bash {#disk .check}\ncheck disk $state --value 93 --unit % --message "/var is filling up"\n${fences}\n`);
+writeFileSync(path.join(root, "markmill.yaml"), "alerts:\n  ops: {exec: [/bin/true]}\n");
 git("init", "-q");
 git("add", "-A");
 git("commit", "-q", "-m", "begin");
@@ -50,6 +52,7 @@ const offers = () => [...said.matchAll(/^Open (\S+)$/gm)].map((m) => m[1]);
 const check = (ok, words) => { if (!ok) throw new Error(words); };
 
 let browser, proxy;
+const workers = [];
 const sockets = new Set();
 try {
   const first = await until("an address is printed", () => offers()[0]);
@@ -127,9 +130,62 @@ try {
   await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
   await ended(page, "passed");
 
+  // A job from the form to a worker that is killed while the page is open, and on to its end with the next one.
+  const submit = async (values) => {
+    await open("/new?notebook=lines.md");
+    await page.evaluate(() => { for (const d of document.querySelectorAll(".ask")) d.open = true; });
+    for (const [name, value] of Object.entries(values)) await page.type(`[name="${name}"]`, value);
+    await Promise.all([page.waitForNavigation(), page.click('[formaction="/jobs"]')]);
+    check(new URL(page.url()).pathname.startsWith("/jobs/"), "the form led to " + page.url());
+    return new URL(page.url()).pathname;
+  };
+  const worker = () => {
+    const p = spawn(markmill, ["worker", "--lease", "3s"], { cwd: root, stdio: "ignore" });
+    workers.push(p);
+    return p;
+  };
+  const job = await submit({ "param.n": "30", "param.word": "<i>" });
+  const says = (words) => until("the job's page says " + words, async () => (await text()).includes(words));
+  await says("no worker of the queue default has been seen");
+  const first_worker = worker();
+  await says("<i> 3");
+  first_worker.kill("SIGKILL");
+  await says("lease expired");
+  worker();
+  await says("was silent");
+  await says("Fetch the record");
+  check((await shown(page)).endsWith("<i> 30\n"), "the page of the job has " + (await shown(page)));
+  await Promise.all([page.waitForNavigation(), page.click('form[action$="/fetch"] button')]);
+  await Promise.all([page.waitForNavigation(), page.click('.actions a[href^="/runs/"]')]);
+  check((await text()).includes("passed"), "the run of the job is not shown");
+
+  // Buttons with reasons: a queue, a schedule, a check.
+  const press = async (where, action, values) => {
+    await open(where);
+    await page.evaluate((action) => {
+      const form = document.querySelector(`form[action="${action}"]`);
+      form.closest("details").open = true;
+      form.id = "pressed";
+    }, action);
+    for (const [name, value] of Object.entries(values)) await page.type(`#pressed [name="${name}"]`, value);
+    await Promise.all([page.waitForNavigation(), page.click("#pressed button")]);
+    for (const value of Object.values(values)) if (value.includes(" ")) check((await text()).includes(value), where + " does not say " + value);
+  };
+  await press("/jobs", "/queues/default/pause", { reason: "a new disk" });
+  const waiting = await submit({ queue: "gpu", labels: "big" });
+  await press("/jobs", "/queues/default/resume", { reason: "it is in" }).catch((e) => check(String(e).includes("does not say it is in"), String(e)));
+  await press(waiting, waiting + "/cancel", { reason: "not now" });
+  await press("/schedules", "/schedules/pause", { reason: "the source is down" });
+  await open("/new?notebook=watch.md");
+  await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
+  await ended(page, "failed");
+  await until("the alert was sent", async () => { await open("/checks"); return (await text()).includes("delivered"); });
+  await press("/checks", "/checks/mute", { until: "2h", reason: "the disk is being replaced" });
+  check((await text()).includes("critical"), "muting hides the state");
+
   // Every page, wide and on a phone, light and dark: nothing is cut off, and axe-core finds nothing serious.
   const compared = "/compare?" + [run, gated].map((r) => "run=" + r.slice("/runs/".length)).join("&");
-  const pages = ["/", "/runs", "/runs?status=pass&scrap=answer%3D42", run, gated, run + "/verify", "/new", "/new?notebook=lines.md", "/checks", "/approvals", "/runs/nothing"];
+  const pages = ["/", "/runs", "/runs?status=pass&scrap=answer%3D42", run, gated, run + "/verify", "/new", "/new?notebook=lines.md", "/checks", "/approvals", "/jobs", "/jobs?state=nonsense", job, waiting, "/schedules", "/runs/nothing"];
   for (const where of pages) for (const [width, scheme] of [[1280, "light"], [390, "dark"]]) {
     await page.setViewport({ width, height: 900 });
     if (kind === "chrome") await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
@@ -137,6 +193,8 @@ try {
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     check(over <= 0, `${where} at ${width} pixels is ${over} pixels too wide`);
     await page.evaluate(axe);
+    await page.evaluate(() => { for (const d of document.querySelectorAll("details.ask")) d.open = true; });
+    check((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0, `${where} at ${width} pixels is too wide with its forms open`);
     const found = await page.evaluate(() => axe.run({ resultTypes: ["violations"] }));
     const serious = found.violations.filter((v) => v.impact === "serious" || v.impact === "critical");
     check(serious.length === 0, where + " (" + scheme + "): " + JSON.stringify(serious.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 200) + n.failureSummary)]), null, 1));
@@ -152,10 +210,11 @@ try {
   await page.setJavaScriptEnabled(false).catch(() => {}); // Firefox cannot
   await open(run);
   check(faults.length === 0, "scripts failed: " + faults.join("; "));
-  console.log(kind + ": " + pages.length + " pages, a run live in two windows, an approval, and nothing serious");
+  console.log(kind + ": " + pages.length + " pages, a run live in two windows, an approval, a job whose worker is killed, and nothing serious");
 } finally {
   await browser?.close();
   proxy?.close();
+  for (const p of workers) p.kill("SIGKILL");
   for (const s of sockets) s.destroy();
   server.kill("SIGINT");
   await new Promise((r) => (server.exitCode === null ? server.once("exit", r) : r()));

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"markmill/engine/queue"
@@ -183,16 +184,54 @@ func jobsFilter(q url.Values) (f queue.Filter, err error) {
 
 // jobs lists jobs and workers. With pulse it answers with a word that changes when the page has.
 func (s *server) jobs(w http.ResponseWriter, r *http.Request) {
+	pulse := r.URL.Query().Has("pulse")
+	if felt, ok := s.pulses.felt(r.URL.RawQuery); ok && pulse {
+		give(w, "text/plain; charset=utf-8", []byte(felt))
+		return
+	}
 	b, err := s.jobsBody(r)
 	if err != nil {
 		s.failed(w, r, http.StatusServiceUnavailable, err)
 		return
 	}
-	if r.URL.Query().Has("pulse") {
+	if pulse {
+		s.pulses.keep(r.URL.RawQuery, b.Pulse)
 		give(w, "text/plain; charset=utf-8", []byte(b.Pulse))
 		return
 	}
 	s.page(w, r, "jobs", "Jobs", b)
+}
+
+// pulses keeps pulses for a moment: many may look at the same list.
+type pulses struct {
+	mutex sync.Mutex
+	kept  map[string]keptPulse // by query
+}
+
+type keptPulse struct {
+	word string
+	at   time.Time
+}
+
+const (
+	pulseTime   = 2 * time.Second
+	mostQueries = 100
+)
+
+func (p *pulses) felt(query string) (string, bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	one, found := p.kept[query]
+	return one.word, found && time.Since(one.at) < pulseTime
+}
+
+func (p *pulses) keep(query, word string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.kept == nil || len(p.kept) >= mostQueries {
+		p.kept = map[string]keptPulse{}
+	}
+	p.kept[query] = keptPulse{word, time.Now()}
 }
 
 func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {

@@ -56,6 +56,7 @@ type server struct {
 	survey   survey
 	clerk    clerk
 	due      dueNotebooks
+	pulses   pulses
 	began    time.Time
 	closing  <-chan struct{}
 	watching gauge // streams that are open
