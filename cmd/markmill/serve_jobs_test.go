@@ -103,7 +103,8 @@ func TestServeJobs(t *testing.T) {
 		"a notebook outside": {"notebook": {"../lines.md"}},
 		"an option as label": {"notebook": {"lines.md"}, "labels": {"--follow"}},
 	} {
-		if code, _, text := d.post("/jobs", form); code != http.StatusConflict || !strings.Contains(text, "role=\"alert\"") {
+		if code, _, text := d.post("/jobs", form); code != http.StatusConflict ||
+			!strings.Contains(text, "role=\"alert\"") {
 			t.Errorf("%s: %d\n%s", name, code, text)
 		}
 	}
@@ -161,7 +162,8 @@ func TestServeJobs(t *testing.T) {
 		t.Fatalf("no link to the run:\n%s", page)
 	}
 	d.shows(run[1], "passed")
-	if text, err := os.ReadFile(filepath.Join(d.root, "out.md")); err != nil || !strings.Contains(string(text), "<b> 2") {
+	if text, err := os.ReadFile(filepath.Join(d.root, "out.md")); err != nil ||
+		!strings.Contains(string(text), "<b> 2") {
 		t.Errorf("the output: %q, %v", text, err)
 	}
 }
@@ -246,8 +248,9 @@ func TestServeJobLive(t *testing.T) {
 func TestServeSchedules(t *testing.T) {
 	t.Parallel()
 	d := jobDesk(t, map[string]string{
-		"daily.md": "---\nschedule: {cron: \"0 6 * * *\", timezone: Europe/Berlin}\n---\n# D\n\n```bash {#a}\ntrue\n```\n",
-		"bad.md":   "---\nschedule: {cron: \"61 6 * * *\"}\n---\n# B\n\n```bash {#a}\ntrue\n```\n",
+		"daily.md": "---\nschedule: {cron: \"0 6 * * *\", timezone: Europe/Berlin}\n---\n# D\n\n" +
+			"```bash {#a}\ntrue\n```\n",
+		"bad.md": "---\nschedule: {cron: \"61 6 * * *\"}\n---\n# B\n\n```bash {#a}\ntrue\n```\n",
 	})
 	page := d.shows("/schedules", "Schedules do not run")
 	for _, words := range []string{"nothing runs what is due", "daily.md", "Europe/Berlin", " 06:00 ", "cannot run",
@@ -312,7 +315,8 @@ func TestServeChecks(t *testing.T) {
 	}
 	look("critical")
 	page := d.shows("/checks", "&lt;b&gt;full&lt;/b&gt;")
-	for _, words := range []string{">disk", ">critical<", "99.50 %", ">violated<", "class=\"strip days\"", ">delivered<"} {
+	for _, words := range []string{">disk", ">critical<", "99.50 %", ">violated<", "class=\"strip days\"",
+		">delivered<"} {
 		if !strings.Contains(page, words) {
 			t.Errorf("the page has no %q", words)
 		}

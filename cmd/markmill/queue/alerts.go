@@ -172,8 +172,8 @@ func (p *program) retryAlert(ctx context.Context) (int, error) {
 		}
 		for _, m := range held {
 			if m.Of(&d.Alert) {
-				return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%s is muted until %s", named(&m),
-					m.Until.Local().Format(time.DateTime)), Hint: "markmill alerts unmute ends that"}
+				return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: named(&m) + " is muted until " +
+					m.Until.Local().Format(time.DateTime), Hint: "markmill alerts unmute ends that"}
 			}
 		}
 		if !d.Again(p.User, p.Reason, time.Now().UTC()) {

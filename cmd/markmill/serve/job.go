@@ -113,7 +113,8 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) {
 		s.failedJob(w, r, err)
 		return
 	}
-	b := &jobBody{jobRow: jobRow{Job: got.Job, Expired: got.Expired}, Spec: got.Spec, Holds: got.Waits, Live: !got.Job.State.Ended()}
+	b := &jobBody{jobRow: jobRow{Job: got.Job, Expired: got.Expired}, Spec: got.Spec, Holds: got.Waits,
+		Live: !got.Job.State.Ended()}
 	var h history
 	for i := range got.Events {
 		b.Events = append(b.Events, h.say(&got.Events[i])...)

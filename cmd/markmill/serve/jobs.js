@@ -10,6 +10,10 @@
   const again = () => { if (busy()) { stale = true; } else { location.reload(); } };
   setInterval(() => { if (stale && !busy()) location.reload(); }, 500);
 
+  // On a phone the menu is wider than the screen.
+  const here = document.querySelector(".menu [aria-current]");
+  if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
+
   // A list that changes loads itself again.
   const list = document.querySelector("[data-pulse]");
   if (list) {

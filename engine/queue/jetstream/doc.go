@@ -11,6 +11,9 @@
 //	                 mm.labels.QUEUE.LABELS    sets of labels that a job needed
 //	                 mm.worker.NAME            what a worker says of itself
 //	MARKMILL_FILES   mm.cas.SHA256             parts of files, mm.base.COMMIT base commits; written once
+//	MARKMILL_ALERTS  mm.alert.series.KEY       what is known of a notebook's runs, with the alerts of the last one
+//	                 mm.alert.out.ALERT        an alert, and what became of it
+//	                 mm.alert.mute.KEY         alerts that are not sent for a time
 //	                 mm.steer.JOB              what the agent of a job is told, and its answer, not stored
 //	                 mm.hb.JOB                 heartbeats of the worker that has the job, not stored
 //
