@@ -2,8 +2,8 @@
 // buttons (cmd/markmill-serve, started by markmill serve).
 //
 // Begin at routes (server.go). guard.go decides who may ask, each page has a file with the data that its template in
-// pages/ shows, and action.go turns a form into a call of the program (package child). What is in the queue a process of
-// markmill-queue says (clerk.go), because NATS is not linked here.
+// pages/ shows, and action.go turns a form into a call of the program (package child). What is in the queue a process
+// of markmill-queue says (clerk.go), because NATS is not linked here.
 //
 // What always holds: the workbench stores nothing. Every page is read from the records, the index and the repository
 // when it is asked for. Nothing is answered before the Host is known to be this server's; nothing but the sign-in page
