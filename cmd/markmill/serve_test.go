@@ -351,7 +351,8 @@ func TestServeHostile(t *testing.T) {
 	d.live(run, "", 0)
 	for _, path := range []string{"/", "/runs", "/runs?notebook=" + url.QueryEscape(hostile), "/runs?since=" +
 		url.QueryEscape(hostile), run, run + "/verify", "/new?notebook=hostile.md", "/new?notebook=" +
-		url.QueryEscape(hostile), "/checks", "/approvals",
+		url.QueryEscape(hostile), "/checks", "/approvals", "/schedules", "/jobs?queue=" + url.QueryEscape(hostile),
+		"/jobs?notebook=" + url.QueryEscape(hostile), "/jobs/" + url.PathEscape(hostile),
 		"/runs/" + url.PathEscape(hostile), run + "/files/" + url.PathEscape(hostile)} {
 		code, header, page := d.do(d.request("GET", path, nil))
 		if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self';") ||

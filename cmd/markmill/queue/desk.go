@@ -2,9 +2,11 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/rpc"
 	"slices"
+	"sync"
 	"time"
 
 	"markmill/engine/queue"
@@ -43,32 +45,36 @@ type clerk struct {
 	ctx context.Context
 }
 
-// Jobs lists jobs, with what an operator looks at besides.
-func (c *clerk) Jobs(f queue.Filter, to *desk.Jobs) (err error) {
+// Jobs lists jobs, with what an operator looks at besides. It asks for all of that at once.
+func (c *clerk) Jobs(f queue.Filter, to *desk.Jobs) error {
 	ctx := c.ctx
-	if to.Jobs, to.Total, err = c.q.List(ctx, f); err != nil {
-		return err
+	to.Counts = make([]int, len(desk.Counted))
+	asks := []func() error{
+		func() (err error) { to.Jobs, to.Total, err = c.q.List(ctx, f); return err },
+		func() (err error) { to.Paused, err = c.q.Paused(ctx); return err },
+		func() (err error) { to.Workers, err = c.q.Attendance(ctx); return err },
+		func() (err error) {
+			to.Leases, _, err = c.q.List(ctx, queue.Filter{States: []queue.State{queue.StateRunning}, Limit: mostLeases})
+			return err
+		},
 	}
+	for i, state := range desk.Counted {
+		asks = append(asks, func() (err error) { to.Counts[i], err = c.q.Count(ctx, state, f.Queue); return err })
+	}
+	errs := make([]error, len(asks))
+	var group sync.WaitGroup
+	for i, ask := range asks {
+		group.Go(func() { errs[i] = ask() })
+	}
+	group.Wait()
 	if f.Notebook != "" {
 		to.Looked = min(to.Total, jetstream.MostRead)
 	}
-	if to.Paused, err = c.q.Paused(ctx); err != nil {
-		return err
-	}
-	if to.Workers, err = c.q.Attendance(ctx); err != nil {
-		return err
-	}
-	for _, state := range desk.Counted {
-		n, err := c.q.Count(ctx, state, f.Queue)
-		if err != nil {
-			return err
-		}
-		to.Counts = append(to.Counts, n)
-	}
-	has, _, err := c.q.List(ctx, queue.Filter{States: []queue.State{queue.StateRunning}, Limit: 500})
-	to.Leases = has
-	return err
+	return errors.Join(errs...)
 }
+
+// mostLeases bounds the jobs that are shown with their workers.
+const mostLeases = 500
 
 // Job shows a job from an entry on.
 func (c *clerk) Job(in desk.JobAsked, to *desk.Job) error {

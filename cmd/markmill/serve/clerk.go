@@ -3,7 +3,9 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"net/rpc"
 	"os"
 	"os/exec"
@@ -39,6 +41,14 @@ const (
 	askTime    = 20 * time.Second // for an answer, with the start of the process
 )
 
+// unavailable is the status of an answer for which the queue would be needed.
+func unavailable(err error) int {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusNotFound
+}
+
 // errNoQueue says that nothing was ever submitted here, and no server is named.
 var errNoQueue = errors.New("there is no queue here")
 
@@ -68,10 +78,7 @@ func (s *server) inquire(ctx context.Context, method string, what, to any) error
 		case <-call.Done:
 			err = call.Error
 		case <-ctx.Done():
-			err = problem("the queue has not answered within %s", askTime)
-			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				err = ctx.Err()
-			}
+			err = fmt.Errorf("the queue does not answer: %w", ctx.Err())
 		}
 		s.clerk.end()
 		if !errors.Is(err, rpc.ErrShutdown) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {

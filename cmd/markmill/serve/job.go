@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"os"
@@ -99,11 +98,7 @@ func (s *server) askJob(ctx context.Context, id string, after uint64) (*desk.Job
 
 // failedJob answers with why a job cannot be shown.
 func (s *server) failedJob(w http.ResponseWriter, r *http.Request, err error) {
-	status := http.StatusNotFound
-	if errors.Is(err, context.Canceled) {
-		status = http.StatusServiceUnavailable
-	}
-	s.failed(w, r, status, err)
+	s.failed(w, r, unavailable(err), err)
 }
 
 // job shows what happened to a job, and what it does.
