@@ -56,6 +56,9 @@ type runBody struct {
 	Signed   bool          // the policy wants approvals that are signed
 	Agent    bool          // a step of an agent goes on
 	Record   []string      // files of the record
+	// Processes are those that go on.
+	Processes []string
+	Proof     *proof // of a run that has ended; nil where its record is too large for this page
 }
 
 // stepRow is a step on the page of a run.
@@ -154,10 +157,13 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		b.Signed = s.signed(folded)
 	}
 	if b.Alive {
-		b.Left = s.left(r, folded)
+		b.Left, b.Processes = s.left(r, folded), s.running.of(folded.Started.PID)
 	} else {
 		b.Spans = bars(record)
 		b.Record, _ = record.List() // a page without its list is a page
+		if small(record.Path()) {
+			b.Proof, _ = s.proof(record) // the page of the verification says why
+		}
 	}
 	return b, nil
 }
@@ -385,20 +391,3 @@ func (s *server) file(w http.ResponseWriter, r *http.Request) {
 // pictures are files that a browser shows; an SVG is text, because it can hold scripts.
 var pictures = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
 	".webp": "image/webp"}
-
-// verify recomputes everything of a run, as markmill runs verify does.
-func (s *server) verify(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
-	}
-	v, err := api.VerifyRecord(record, s.repo, runs.Signers{})
-	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
-	}
-	s.page(w, r, "verify", "Verification", struct {
-		ID runs.RunID
-		*runs.Verification
-	}{v.RunID, v})
-}
