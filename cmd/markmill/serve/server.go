@@ -55,6 +55,7 @@ type server struct {
 	closing  <-chan struct{}
 	watching gauge // streams that are open
 	running  processes
+	seen     sweepsSeen
 }
 
 // newServer makes the server for an address that is listened on. say tells the terminal something.

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"markmill/cmd/api/sweep"
@@ -147,12 +148,52 @@ func (s *server) sweep(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	found, err := runs.LoadSweep(dir)
+	body, err := s.seen.of(dir, s.sweepBody)
 	if err != nil {
 		s.failed(w, r, http.StatusInternalServerError, err)
 		return
 	}
-	s.page(w, r, "sweep", found.Started.Notebook+": sweep", s.sweepBody(found))
+	s.page(w, r, "sweep", body.Notebook+": sweep", body)
+}
+
+// sweepsSeen keeps the pages of the sweeps that were looked at last: a page of a thousand runs reads all their
+// journals, and each of those who follow it asks again when a run has ended.
+type sweepsSeen struct {
+	mutex sync.Mutex
+	known []sweepSeen // the last is the one that was asked for last
+}
+
+type sweepSeen struct {
+	dir   string
+	size  int64 // of its journal
+	alive bool
+	body  *sweepBody
+}
+
+const maxSeen = 8
+
+// of is the page of a sweep, made again if the sweep has changed. Those who ask at the same time wait for one.
+func (k *sweepsSeen) of(dir string, do func(*runs.Sweep) *sweepBody) (*sweepBody, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	now := sweepSeen{dir: dir, alive: runs.Alive(dir), size: runs.SweepSize(dir)}
+	at := slices.IndexFunc(k.known, func(s sweepSeen) bool { return s.dir == dir })
+	if at >= 0 {
+		was := k.known[at]
+		k.known = slices.Delete(k.known, at, at+1)
+		if was.size == now.size && was.alive == now.alive {
+			k.known = append(k.known, was)
+			return was.body, nil
+		}
+	}
+	found, err := runs.LoadSweep(dir)
+	if err != nil {
+		return nil, err
+	}
+	now.body = do(found)
+	k.known = append(k.known, now)
+	k.known = k.known[max(0, len(k.known)-maxSeen):]
+	return now.body, nil
 }
 
 func (s *server) sweepBody(found *runs.Sweep) *sweepBody {
