@@ -49,7 +49,7 @@ type runBody struct {
 	Cut      bool // the patch is longer than what is shown
 	Scraps   []runs.ScrapData
 	Spans    []bar
-	Steered  []runs.SteerData
+	Steered  []runs.AgentData // what the agents were told
 	Left     time.Duration // until it ends, by earlier runs; 0 is not known
 	Output   bool          // there is an output notebook
 	Approval bool          // it waits for an approval
@@ -131,7 +131,7 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	}
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
 		Notebook: folded.Started.SourcePath, Causes: folded.Causes(), Params: folded.Contract.Parameters,
-		Scraps: folded.Scraps(), Steered: record.Steered(), Output: record.Has(folded.OutputFile())}
+		Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
 	if b.Notebook == "" {
 		b.Notebook = folded.Started.Notebook
 	}
@@ -142,6 +142,11 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		b.Steps = append(b.Steps, newStepRow(record, step, b.Alive))
 		if b.Alive && step.Step != nil && step.Finished == nil {
 			b.Agent = step.Planned.Lang == "agent"
+		}
+		for _, e := range step.Turn {
+			if e.Kind == runs.AgentSteer {
+				b.Steered = append(b.Steered, e)
+			}
 		}
 		if step.Patch != nil {
 			b.Files = append(b.Files, step.Patch.Files...)
