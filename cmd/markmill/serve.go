@@ -54,8 +54,8 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 
 // serveOptions are those of the workbench.
 type serveOptions struct {
-	repo, listen, role, cert, key, header, tokens string
-	hosts, proxies                                []string
+	repo, listen, role, cert, key, header, tokens, webhook string
+	hosts, proxies                                         []string
 }
 
 func (o *serveOptions) flags(f *pflag.FlagSet) {
@@ -67,6 +67,8 @@ func (o *serveOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.key, "key", "", "`FILE` of the certificate's key (PEM)")
 	f.StringArrayVar(&o.hosts, "host", nil, "`NAME` under which browsers reach it; the certificate's are known")
 	f.StringArrayVar(&o.proxies, "proxy", nil, "`ADDRESS` or network of a proxy with TLS that names its users")
+	f.StringVar(&o.webhook, "webhook-secret", "",
+		"`FILE` of the secret with which a forge signs its pushes; else $MARKMILL_WEBHOOK_SECRET")
 	f.StringVar(&o.header, "proxy-header", "", "`HEADER` in which the proxy names them, such as Remote-User")
 }
 
@@ -79,7 +81,7 @@ func (o *serveOptions) args(list ...string) []string {
 		list = append(list, "-proxy="+proxy)
 	}
 	return append(list, "-listen="+o.listen, "-role="+o.role, "-tokens="+o.tokens, "-cert="+o.cert, "-key="+o.key,
-		"-proxy-header="+o.header)
+		"-proxy-header="+o.header, "-webhook-secret="+o.webhook)
 }
 
 func (a *app) serveTokenCommand() *cobra.Command {

@@ -25,6 +25,7 @@ func Main(args []string) int {
 	f.Var((*words)(&o.Proxies), "proxy", "address of a proxy that names its users; can be repeated")
 	f.StringVar(&o.ProxyHeader, "proxy-header", "", "header in which the proxy names them")
 	f.StringVar(&o.Tokens, "tokens", "", "file of people and their roles")
+	f.StringVar(&o.Webhook, "webhook-secret", "", "file of the secret of webhooks")
 	token := f.String("token", "", "make a token for this name, and end")
 	role := f.String("role", approve.String(), "what those may do who sign in: read, run or approve")
 	if err := f.Parse(args); err != nil {

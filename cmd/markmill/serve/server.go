@@ -12,6 +12,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/markmill/child"
+	"markmill/cmd/markmill/mcp"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/html"
@@ -32,6 +33,7 @@ type Options struct {
 	Hosts       []string // names under which it is reached, besides those of the certificate
 	Proxies     []string // addresses and networks of a proxy that names its users
 	ProxyHeader string   // in which header
+	Webhook     string   // file of the secret of webhooks; "" is WebhookVariable
 	Tokens      string   // file of people and their roles; "" is nobody: whoever has a printed address acts as User
 }
 
@@ -56,6 +58,10 @@ type server struct {
 	began    time.Time
 	closing  <-chan struct{}
 	watching gauge // streams that are open
+	feed     feed
+	agents   *mcp.HTTP
+	hooks    *hooks
+	outdated *child.Program // for what a push asks for, so that no page waits for it
 }
 
 // newServer makes the server behind a door. say tells the terminal something.
@@ -75,9 +81,18 @@ func newServer(o Options, d door, say func(string)) (*server, error) {
 			return nil, fmt.Errorf("--tokens %s: %w", o.Tokens, err)
 		}
 	}
-	return &server{Options: o, engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
+	g := newGuard(d, o.Role, people, say)
+	pushes, err := newHooks(o.Webhook, g)
+	if err != nil {
+		return nil, err
+	}
+	return &server{Options: o, hooks: pushes,
+		outdated: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, 1)},
+
+		agents: mcp.NewHTTP(mcp.Options{Program: o.Program, Version: o.Version, Root: root}, agentOf),
+		engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
 		program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, maxPrograms)},
-		guard:   newGuard(d, o.Role, people, say)}, nil
+		guard:   g}, nil
 }
 
 // Serve answers until ctx ends. It prints the address to sign in with.
@@ -97,7 +112,14 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 		return err
 	}
 	s.closing = ctx.Done()
+	s.feed.store, s.feed.end = s.store, s.closing
 	s.guard.offer()
+	var pushes sync.WaitGroup
+	defer pushes.Wait()
+	pushing, stop := context.WithCancel(ctx)
+	defer stop()
+	s.hooks.run = s.pushed
+	pushes.Go(func() { s.hooks.serve(pushing) })
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	ended := make(chan error, 1)
@@ -107,6 +129,7 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 		return err
 	case <-ctx.Done():
 	}
+	s.agents.Close()
 	last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := web.Shutdown(last); err != nil {
@@ -126,6 +149,7 @@ func (s *server) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /sign-in", s.guard.signIn)
 	mux.HandleFunc("POST /sign-in", s.guard.signInToken)
+	mux.HandleFunc("POST /webhook", s.hooks.take)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	style := append(html.Style(), asset("serve.css")...)
@@ -144,6 +168,16 @@ func Patterns() (list []string) {
 		list = append(list, r.pattern)
 	}
 	return list
+}
+
+// Needs is the role that an address of Patterns needs.
+func Needs(pattern string) string {
+	for _, r := range (&server{guard: &guard{}}).pages() {
+		if r.pattern == pattern {
+			return r.needs.String()
+		}
+	}
+	return ""
 }
 
 // OpenAPI is the description of the addresses for programs.
@@ -180,6 +214,10 @@ func (s *server) pages() []route {
 		{"POST /sign-out", read, s.guard.signOut},
 		{"POST /address", approve, s.address},
 		{"GET /metrics", read, s.metrics},
+		{"GET /events", read, s.events},
+		{"GET /mcp", read, s.agent},
+		{"POST /mcp", read, s.agent},
+		{"DELETE /mcp", read, s.agent},
 		{"GET /api/v1/openapi.json", read, func(w http.ResponseWriter, _ *http.Request) {
 			give(w, "application/json", asset("openapi.json"))
 		}},

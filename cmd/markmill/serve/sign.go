@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"markmill/runs"
 )
 
 // refusal is why a request is not answered.
@@ -97,7 +95,7 @@ func (g *guard) byToken(r *http.Request, presented, token string) (*session, *re
 
 // byName finds the person whom the proxy names.
 func (g *guard) byName(name string) (*session, *refusal) {
-	if !runs.IsPerson(name) {
+	if !isPerson(name) {
 		return nil, &refusal{http.StatusForbidden, "Not known", "The proxy says a name that can name nobody: a name " +
 			"has at most 64 letters, digits and . _ - + @."}
 	}

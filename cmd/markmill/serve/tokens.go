@@ -139,6 +139,9 @@ func readTokens(file string) ([]person, error) {
 	return parseTokens(file, text)
 }
 
+// isPerson reports whether a name can name a person, and nobody else.
+func isPerson(name string) bool { return runs.IsPerson(name) && name != webhookActor }
+
 // parseTokens reads the lines of a tokens file. Empty ones and those that begin with # are left out.
 func parseTokens(file string, text []byte) (people []person, err error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -157,7 +160,7 @@ func parseTokens(file string, text []byte) (people []person, err error) {
 		if p.role, err = parseRole(words[1]); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
 		}
-		if !runs.IsPerson(p.name) && (p.name != anybody || p.credential != byProxy) {
+		if !isPerson(p.name) && (p.name != anybody || p.credential != byProxy) {
 			return nil, fmt.Errorf("%s:%d: %q can name nobody; a name has letters, digits and . _ - + @", file, n,
 				p.name)
 		}
@@ -180,7 +183,7 @@ func AddToken(file, name, roleName string) (token string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("--role: %w", err)
 	}
-	if !runs.IsPerson(name) {
+	if !isPerson(name) {
 		return "", fmt.Errorf("%q can name nobody; a name has at most 64 letters, digits and . _ - + @", name)
 	}
 	if _, err := readTokens(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
