@@ -452,7 +452,7 @@ func TestServeTLS(t *testing.T) {
 		}
 	}
 	if _, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusts,
-		MaxVersion: tls.VersionTLS11}}}).Get(d.address + "/healthz"); err == nil {
+		MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}}}).Get(d.address + "/healthz"); err == nil {
 		t.Error("TLS 1.1 is spoken")
 	}
 }

@@ -234,8 +234,8 @@ func TestServeMCP(t *testing.T) {
 	const accept, both = "Accept", "application/json, text/event-stream"
 	post := func(name, session, body string) (int, http.Header, string) {
 		t.Helper()
-		return d.ask("POST", "/mcp", body, "Authorization", "Bearer "+d.tokens[name], "Content-Type", "application/json",
-			accept, both, "Mcp-Session-Id", session)
+		return d.ask("POST", "/mcp", body, "Authorization", "Bearer "+d.tokens[name], "Content-Type",
+			"application/json", accept, both, "Mcp-Session-Id", session)
 	}
 	code, header, text := d.ask("POST", "/mcp",
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+

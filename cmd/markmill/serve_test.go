@@ -546,7 +546,7 @@ func TestServeAPI(t *testing.T) {
 		}
 	}
 	for _, pattern := range workbench.Patterns() {
-		if strings.Contains(pattern, " /api/") {
+		if strings.Contains(pattern, " /api/") || strings.HasSuffix(pattern, " /events") {
 			served = append(served, pattern)
 		}
 	}

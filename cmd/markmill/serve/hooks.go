@@ -131,7 +131,7 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request) {
 	case len(h.secret) == 0:
 		http.NotFound(w, r)
 		return
-	case !h.guard.limits.mayTry(from):
+	case !h.guard.limits.mayTry(from, time.Now()):
 		(&refusal{http.StatusTooManyRequests, "Too often", "Too many wrong secrets came from there."}).answer(w, r)
 		return
 	case kind != "application/json":
@@ -148,7 +148,7 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !h.signed(r.Header, body) {
-		h.guard.limits.missed(from)
+		h.guard.limits.missed(from, time.Now())
 		http.Error(w, "the signature or token is not that of this webhook's secret", http.StatusUnauthorized)
 		return
 	}

@@ -81,13 +81,13 @@ func (g *guard) unknown(err error) *refusal {
 // byToken finds the person of a token. presented is the name that the proxy says, if any.
 func (g *guard) byToken(r *http.Request, presented, token string) (*session, *refusal) {
 	from := g.sourceOf(r, presented)
-	if !g.limits.mayTry(from) {
+	if !g.limits.mayTry(from, time.Now()) {
 		return nil, &refusal{http.StatusTooManyRequests, "Too often", "Too many wrong tokens came from there. Wait, " +
 			"and try again."}
 	}
 	p, err := g.tokens.find(hashOf(strings.TrimSpace(token)), "")
 	if err != nil {
-		g.limits.missed(from)
+		g.limits.missed(from, time.Now())
 		return nil, g.unknown(err)
 	}
 	return &session{name: p.name, credential: p.credential, role: p.role}, nil
@@ -153,6 +153,7 @@ type limits struct {
 	mutex  sync.Mutex
 	places map[string]*rate.Limiter
 	rest   *rate.Limiter // of all for which there is no place
+	tidied time.Time     // when places were last forgotten
 }
 
 // sourceOf is what wrong tokens are counted by: the network of an IPv6 address, since one machine has all of it, and
@@ -171,16 +172,17 @@ func (g *guard) sourceOf(r *http.Request, presented string) string {
 }
 
 // place is the limiter of a place. Its bucket holds what may still be wrong.
-func (l *limits) place(from string) *rate.Limiter {
+func (l *limits) place(from string, now time.Time) *rate.Limiter {
 	if p := l.places[from]; p != nil {
 		return p
 	}
 	if l.places == nil {
 		l.places, l.rest = map[string]*rate.Limiter{}, rate.NewLimiter(rate.Every(missEvery), missFirst)
 	}
-	if len(l.places) >= maxPlaces {
+	if len(l.places) >= maxPlaces && now.Sub(l.tidied) > missEvery {
+		l.tidied = now
 		for name, p := range l.places {
-			if p.Tokens() >= missFirst {
+			if p.TokensAt(now) >= missFirst {
 				delete(l.places, name)
 			}
 		}
@@ -194,16 +196,18 @@ func (l *limits) place(from string) *rate.Limiter {
 }
 
 // mayTry reports whether a token is looked at.
-func (l *limits) mayTry(from string) bool {
+func (l *limits) mayTry(from string, now time.Time) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	p := l.places[from]
-	return p == nil && (len(l.places) < maxPlaces || l.rest.Tokens() >= 1) || p != nil && p.Tokens() >= 1
+	if p := l.places[from]; p != nil {
+		return p.TokensAt(now) >= 1
+	}
+	return len(l.places) < maxPlaces || l.rest.TokensAt(now) >= 1
 }
 
 // missed counts a wrong token.
-func (l *limits) missed(from string) {
+func (l *limits) missed(from string, now time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.place(from).Allow()
+	l.place(from, now).AllowN(now, 1)
 }
