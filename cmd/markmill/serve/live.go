@@ -102,6 +102,7 @@ func (s *server) live(w http.ResponseWriter, r *http.Request) {
 	v.begin(at)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream outlives the time of its request
 	ticker := time.NewTicker(liveEvery)
 	defer ticker.Stop()
 	for {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type notice struct{ Words, Link, Label string }
 // MayRun and MayApprove say which buttons a page has.
 func (f *frame) MayRun() bool     { return f.Session != nil && f.Session.role >= run }
 func (f *frame) MayApprove() bool { return f.Session != nil && f.Session.role >= approve }
+
+// Named reports whether the session is of a person of the tokens file.
+func (f *frame) Named() bool { return f.Session != nil && f.Session.credential != "" }
 
 // Role is what the browser may do.
 func (f *frame) Role() role { return f.Session.role }
@@ -112,7 +116,8 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name, title string
 }
 
 func (s *server) frame(r *http.Request, title string, body any) *frame {
-	return &frame{Title: title, Here: r.URL.Path, Session: of(r), Root: filepath.Base(s.Root), User: s.User, Body: body}
+	return &frame{Title: title, Here: r.URL.Path, Session: of(r), Root: filepath.Base(s.Root),
+		User: cmp.Or(of(r).name, s.User), Body: body}
 }
 
 // failed answers with an error of the reader's, or of the records.
