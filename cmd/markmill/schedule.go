@@ -281,11 +281,11 @@ func (a *app) changeSchedule(ctx context.Context, path string, pause bool, reaso
 			s.Notebook = n.Path
 			switch {
 			case pause:
-				s.Pause(userName(), reason, a.now().UTC())
+				s.Pause(a.userName(), reason, a.now().UTC())
 			case s.Paused == nil:
 				return usagef("%s is not paused", n.Path)
 			default:
-				s.Resume(userName(), reason, a.now().UTC())
+				s.Resume(a.userName(), reason, a.now().UTC())
 			}
 			return nil
 		})

@@ -22,8 +22,8 @@ func jobDesk(t *testing.T, files map[string]string) *desk {
 	return newDesk(t, root, "run")
 }
 
-// markmill runs the program in the repository of the workbench.
-func (d *desk) markmill(args ...string) string {
+// mustRun runs the program in the repository of the workbench.
+func (d *desk) mustRun(args ...string) string {
 	d.t.Helper()
 	cmd := exec.Command(builtProgram(d.t), args...)
 	cmd.Dir = d.root
@@ -273,7 +273,7 @@ func TestServeSchedules(t *testing.T) {
 	d.acts("/schedules/resume", url.Values{"notebook": {"daily.md"}, "reason": {"it is up"}})
 	d.shows("/schedules", "it is up")
 	// When somebody has looked, it says so, and counts what was missed since.
-	d.markmill("schedule", "run-due", "daily.md")
+	d.mustRun("schedule", "run-due", "daily.md")
 	if page := d.shows("/schedules", "Somebody looked last"); strings.Contains(page, "Schedules do not run") {
 		t.Errorf("somebody has looked:\n%s", page)
 	}
@@ -307,7 +307,7 @@ func TestServeChecks(t *testing.T) {
 	look := func(state string) {
 		t.Helper()
 		d.live(d.launch(url.Values{"notebook": {"watch.md"}, "param.state": {state}}), "", 0)
-		d.markmill("alerts", "deliver", "--wait", "60s")
+		d.mustRun("alerts", "deliver", "--wait", "60s")
 	}
 	sent := func() int {
 		text, _ := os.ReadFile(got)
