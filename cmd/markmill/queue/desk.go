@@ -54,7 +54,8 @@ func (c *clerk) Jobs(f queue.Filter, to *desk.Jobs) error {
 		func() (err error) { to.Paused, err = c.q.Paused(ctx); return err },
 		func() (err error) { to.Workers, err = c.q.Attendance(ctx); return err },
 		func() (err error) {
-			to.Leases, _, err = c.q.List(ctx, queue.Filter{States: []queue.State{queue.StateRunning}, Limit: mostLeases})
+			running := queue.Filter{States: []queue.State{queue.StateRunning}, Limit: mostLeases}
+			to.Leases, _, err = c.q.List(ctx, running)
 			return err
 		},
 	}
