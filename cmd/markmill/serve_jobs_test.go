@@ -93,6 +93,9 @@ func TestServeJobs(t *testing.T) {
 	if page := d.shows("/jobs", "Nothing was ever submitted here"); strings.Contains(page, "Workers") {
 		t.Error("a queue is shown that is not there")
 	}
+	if code, _ := d.get("/jobs/none/live"); code != http.StatusNotFound {
+		t.Errorf("the stream of no job: %d", code)
+	}
 	if _, err := os.Stat(filepath.Join(d.root, ".markmill", "queue", "nats")); err == nil {
 		t.Error("looking at the page has made a queue")
 	}
