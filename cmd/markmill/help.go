@@ -42,6 +42,8 @@ var runGroups = []group{
 	{"The job", []string{"key", "queue", "label", "after", "priority", "retries", "wait", "follow"}},
 	{"The worker", []string{"drain", "lease", "warm", "schedule", "launch", "launch-count", "image", "secret",
 		"print"}},
+	{"The workbench", []string{"listen", "role", "tokens", "cert", "host", "proxy", "proxy-header",
+		"webhook-secret"}},
 	{"A NATS server", []string{"nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
@@ -64,7 +66,7 @@ func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
 	case "markmill run", "markmill lanes", "markmill runs resume", "markmill runs fork", "markmill test",
 		"markmill bisect",
-		"markmill submit", "markmill worker":
+		"markmill submit", "markmill worker", "markmill serve":
 		return runGroups
 	case "markmill strip", "markmill git install":
 		return stripGroups

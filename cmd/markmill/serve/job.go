@@ -247,7 +247,7 @@ func (s *server) jobLive(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	j.run = runs.RunID(q.Get("run"))
 	j.v.begin(q.Get("at"))
-	j.first, _ = strconv.ParseUint(q.Get("last"), 10, 64) // another one loads the page again
+	j.first, _ = strconv.ParseUint(q.Get("last"), 10, 64)                 // another one loads the page again
 	if _, err := s.askJob(r.Context(), j.id, math.MaxInt64); err != nil { // a stream of no job would never end
 		s.failedJob(w, r, err)
 		return
