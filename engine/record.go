@@ -103,6 +103,9 @@ func (p *Plan) sourcePath() string {
 func (r *run) contract() runs.ContractData {
 	c := r.plan.contract()
 	c.Parameters, c.Environment = r.parameters(), names(r.ws.environment(&workdir{}, ""))
+	if r.eng.Job != nil {
+		c.Job = r.eng.Job.ID
+	}
 	return c
 }
 

@@ -211,6 +211,10 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		a.tell("markmill: uncommitted changes stay here (%s); the job begins with commit %s\n",
 			plain.Counted(len(dirty), "file"), spec.Base)
 	}
+	if plan.Contract().ApprovalRequired {
+		a.tell("markmill: job %s needs an approval: when a worker asks for it, markmill jobs approve %[1]s grants it\n",
+			spec.ID)
+	}
 	call := a.callFor("submit", &o.queueOptions, a.store(repo.Root()), repo)
 	call.Spec, call.Wait, call.Follow, call.JSON = spec, o.wait, o.follow, o.json
 	return a.runQueue(ctx, call)
@@ -256,7 +260,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		Singleton: single, Signed: key != "", Request: req, Base: string(base), Retries: o.retries,
 		Project:    filepath.Base(repo.Root()),
 		Repository: eng.Config.Repository,
-		By:         userName(), Host: host}, nil
+		By:         userName(), Email: repo.Email(), Host: host}, nil
 }
 
 // singleton is what the front matter says of other jobs of the same key; nil where they do not matter.
@@ -407,7 +411,7 @@ Exit codes: as of its commands.`,
 		"`FOLDER` of the Git repository (default: the one around the working directory)")
 	list := a.jobsList(&o)
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o))
+	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsApprove(&o), a.jobsDeny(&o))
 	for _, d := range []struct {
 		do, short, long, codes string
 		reason, json           bool
@@ -485,8 +489,8 @@ func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
-		Long: `Lists jobs with their state: held (it comes after others), enqueued, leased (a worker has it), running (which
-step), completed, failed, canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
+		Long: `Lists jobs with their state: held (it comes after others), enqueued, unapproved (its run needs an approval), leased (a
+worker has it), running (which step), completed, failed, canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n" +
@@ -506,8 +510,8 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			}
 			for _, s := range states {
 				if !slices.Contains(queue.States, queue.State(s)) {
-					return usagef("--state %s is not known; known: held, enqueued, leased, running, completed, "+
-						"failed, canceled, dead", s)
+					return usagef("--state %s is not known; known: held, enqueued, unapproved, leased, running, "+
+						"completed, failed, canceled, dead", s)
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}

@@ -20,8 +20,8 @@ func TestScript(t *testing.T) {
 	runScripts(t, "testdata/script")
 }
 
-// runScripts runs the scripts of a folder, each in a home of its own.
-func runScripts(t *testing.T, dir string) {
+// runScripts runs the scripts of a folder, each in a home of its own, with variables NAME=VALUE.
+func runScripts(t *testing.T, dir string, variables ...string) {
 	t.Helper()
 	builtProgram(t)
 	examples, err := filepath.Abs("../../examples")
@@ -50,6 +50,7 @@ func runScripts(t *testing.T, dir string) {
 			} {
 				env.Setenv(name, value)
 			}
+			env.Vars = append(env.Vars, variables...)
 			if options := os.Getenv("GORACE"); options != "" {
 				env.Setenv("GORACE", options)
 			}

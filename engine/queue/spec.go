@@ -29,6 +29,7 @@ type Spec struct {
 	// Project is the name of the repository's folder where the job was submitted.
 	Project string `json:"project,omitzero"`
 	By      string `json:"by"`
+	Email   string `json:"email,omitzero"` // of who submitted it, as Git has it
 	Host    string `json:"host"`
 }
 

@@ -50,8 +50,11 @@ func (p *program) submit(ctx context.Context) (int, error) {
 // wait waits for the end of the job, fetches its record and returns the exit code of its run.
 func (p *program) wait(ctx context.Context) (int, error) {
 	err := p.q.Follow(ctx, p.ID, func(job *queue.Job, e *queue.Entry) error {
-		if p.Follow {
+		switch {
+		case p.Follow:
 			p.line(job, e)
+		case e.Kind == queue.Asked:
+			p.tell("job %s waits: %s", job.ID, e.Reason)
 		}
 		return nil
 	})
@@ -197,6 +200,11 @@ func (p *program) show(ctx context.Context) (int, error) {
 	if p.JSON {
 		doc := h.Show()
 		doc.Waits = waits
+		if h.State == queue.StateUnapproved {
+			if doc.Asked, err = p.request(ctx, h); err != nil {
+				return 0, err
+			}
+		}
 		return exitPass, p.print("job", doc)
 	}
 	state := queue.Job{}

@@ -88,7 +88,7 @@ func (p *program) interruptible() (context.Context, func()) {
 func (p *program) do(ctx context.Context) (int, error) {
 	commands := map[string]func(context.Context) (int, error){"submit": p.submit, "worker": p.work, "list": p.list,
 		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob,
-		"pause": p.pause, "resume": p.resume, "steer": p.steer, "sweep": p.sweep, "prune": p.prune,
+		"pause": p.pause, "resume": p.resume, "steer": p.steer, "answer": p.answer, "sweep": p.sweep, "prune": p.prune,
 		"alerts-deliver": p.deliverAlerts, "alerts-list": p.listAlerts, "alerts-show": p.showAlert,
 		"alerts-retry": p.retryAlert, "scheduler": p.schedule, "pause-schedule": p.pauseSchedule}
 	command := commands[p.Do]

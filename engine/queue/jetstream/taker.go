@@ -312,6 +312,11 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 		return nil, msg.Ack()
 	case h.State == queue.StateHeld: // it was put back, and waits for others again
 		return nil, msg.Ack()
+	case h.State == queue.StateUnapproved: // it was asked, or a person is answering, which begins with the wake-up
+		if meta, err := msg.Metadata(); err == nil && t.now().Sub(meta.Timestamp) > orphaned {
+			return nil, msg.Ack()
+		}
+		return nil, msg.NakWithDelay(time.Second)
 	case held != nil:
 		held.adopt(msg)
 		return nil, nil
