@@ -44,6 +44,8 @@ func (o *queueOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.CA, "nats-ca", "", "`FILE` with the certificates that sign the server's")
 	f.StringVar(&o.Cert, "nats-cert", "", "`FILE` with the certificate for a server that asks for one")
 	f.StringVar(&o.Key, "nats-key", "", "`FILE` with the key of --nats-cert")
+	f.StringVar(&o.Files, "files", "", "where files above 512 KB are kept, for all who use the queue: a `PLACE` such as "+
+		"/mnt/shared or s3://BUCKET/PREFIX (default: $MARKMILL_FILES, else in the queue)")
 	f.IntVar(&o.Replicas, "replicas", 1,
 		"copies `N` of everything in a cluster, when the first command makes the streams")
 }
@@ -58,8 +60,15 @@ func (a *app) call(do string, o *queueOptions) (*queue.Call, error) {
 }
 
 func (a *app) callFor(do string, o *queueOptions, store runs.Store, src *worktree.Source) *queue.Call {
+	server := o.Server
+	server.Files = cmp.Or(server.Files, a.env("MARKMILL_FILES"))
+	if server.Files != "" && !strings.Contains(server.Files, "://") {
+		if abs, err := filepath.Abs(server.Files); err == nil { // else it is refused where it is opened
+			server.Files = abs
+		}
+	}
 	return &queue.Call{Do: do, Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: userName(),
-		Server: o.Server}
+		Server: server}
 }
 
 // becomeQueue runs the queue's program in the place of this one.

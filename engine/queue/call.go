@@ -73,6 +73,7 @@ type Server struct {
 	Cert        string `json:"cert,omitzero"`
 	Key         string `json:"key,omitzero"`
 	Replicas    int    `json:"replicas,omitzero"`
+	Files       string `json:"files,omitzero"` // folder or address of larger files; "": they are with the jobs
 }
 
 // List is the document that markmill jobs list prints.

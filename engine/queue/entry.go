@@ -60,4 +60,6 @@ type File struct {
 	Digest runs.Digest `json:"digest"`
 	Bytes  int64       `json:"bytes"`
 	Parts  []string    `json:"parts"` // SHA-256 of each part, as hexadecimal digits
+	// Apart says that the parts are not in the queue, but where larger files are kept.
+	Apart bool `json:"apart,omitzero"`
 }

@@ -67,6 +67,12 @@ func (w *worker) do(ctx context.Context, lease *jetstream.Lease) {
 	lease.Keep(a.interrupted)
 	words, err := a.work(running)
 	switch {
+	case errors.As(err, new(*jetstream.PlaceError)): // the queue itself can be told
+		if words, err = a.giveBack(err.Error(), backoff(lease.Job.InVain)); err == nil {
+			w.tell("job %s: %s", a.spec.ID, words)
+			break
+		}
+		fallthrough
 	case err != nil:
 		w.tell("job %s: %s", a.spec.ID, err)
 		lease.Drop()

@@ -102,7 +102,12 @@ func (p *program) do(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.q, err = jetstream.Connect(ctx, jetstream.Options{Dir: p.dir("nats"), URL: p.Server.URL,
+	writes := p.Do == "submit" || p.Do == "worker" || p.Do == "sweep" || p.Do == "scheduler"
+	files, err := place(ctx, p.Server.Files, writes)
+	if err != nil {
+		return 0, err
+	}
+	p.q, err = jetstream.Connect(ctx, jetstream.Options{Dir: p.dir("nats"), URL: p.Server.URL, Place: files,
 		Credentials: p.Server.Credentials, CA: p.Server.CA, Cert: p.Server.Cert, Key: p.Server.Key,
 		Replicas: p.Server.Replicas, Name: "markmill " + p.Do})
 	if err != nil {

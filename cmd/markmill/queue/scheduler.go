@@ -249,7 +249,7 @@ func (s *scheduler) start(ctx context.Context, n *schedules.Notebook, r *schedul
 		args = append(args, "-y", schedule.Params(n.Schedule, due))
 	}
 	for option, value := range map[string]string{"--nats-creds": s.Server.Credentials, "--nats-ca": s.Server.CA,
-		"--nats-cert": s.Server.Cert, "--nats-key": s.Server.Key} {
+		"--nats-cert": s.Server.Cert, "--nats-key": s.Server.Key, "--files": s.Server.Files} {
 		if value != "" {
 			args = append(args, option, value)
 		}
