@@ -44,8 +44,8 @@ func (o *queueOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.CA, "nats-ca", "", "`FILE` with the certificates that sign the server's")
 	f.StringVar(&o.Cert, "nats-cert", "", "`FILE` with the certificate for a server that asks for one")
 	f.StringVar(&o.Key, "nats-key", "", "`FILE` with the key of --nats-cert")
-	f.StringVar(&o.Files, "files", "", "where files above 512 KB are kept, for all who use the queue: a `PLACE` such as "+
-		"/mnt/shared or s3://BUCKET/PREFIX (default: $MARKMILL_FILES, else in the queue)")
+	f.StringVar(&o.Files, "files", "", "where files above 512 KB are kept, for all who use the queue: a `PLACE` such "+
+		"as /mnt/shared or s3://BUCKET/PREFIX (default: $MARKMILL_FILES, else in the queue)")
 	f.IntVar(&o.Replicas, "replicas", 1,
 		"copies `N` of everything in a cluster, when the first command makes the streams")
 }
@@ -252,6 +252,11 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		return nil, err
 	}
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
+	req.MadeOf = req.SourcePath(repo.Root()) // which a worker elsewhere cannot find out
+	series := ""
+	if rules := plan.Notebook().Front.Alerts; rules != nil {
+		series = queue.SeriesBy(rules, plan.Parameters())
+	}
 	if eng.Config.Repository != "" {
 		if err := queue.CheckRepository(eng.Config.Repository); err != nil {
 			return nil, err
@@ -267,7 +272,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 	}
 	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after,
 		Singleton: single, Signed: key != "", Request: req, Base: string(base), Retries: o.retries,
-		Project:    filepath.Base(repo.Root()),
+		Project: filepath.Base(repo.Root()), Series: series,
 		Repository: eng.Config.Repository,
 		By:         userName(), Email: repo.Email(), Host: host}, nil
 }

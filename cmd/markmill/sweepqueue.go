@@ -28,6 +28,7 @@ type rowOptions struct {
 // sweepQueue submits the rows of a sweep, through one process of the queue's program.
 type sweepQueue struct {
 	spec  queue.Spec // of all rows
+	root  string     // of the repository
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 
@@ -57,7 +58,7 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep, store runs.S
 	if err != nil {
 		host = "unknown"
 	}
-	q := &sweepQueue{waits: map[string]chan queue.RowEnd{},
+	q := &sweepQueue{waits: map[string]chan queue.RowEnd{}, root: s.Engine.Source.Root(),
 		spec: queue.Spec{Queue: o.name, Priority: queue.Normal, Repository: at, Signed: signed,
 			Project: filepath.Base(s.Engine.Source.Root()), By: userName(),
 			Email: s.Engine.Source.Email(), Host: host}}
@@ -123,6 +124,7 @@ func (q *sweepQueue) read(out io.Reader) {
 func (q *sweepQueue) row(job string, req engine.Request) (sweep.Arrival, error) {
 	spec, wait := q.spec, make(chan queue.RowEnd, 1)
 	spec.ID, spec.Base, spec.Output = job, cmp.Or(req.Base, "HEAD"), req.Output
+	req.MadeOf = req.SourcePath(q.root)
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
 	spec.Request = req
 	line, err := codec.Marshal(queue.RowCall{Spec: &spec})

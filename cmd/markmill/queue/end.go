@@ -38,6 +38,9 @@ func (a *attempt) giveBack(why string, after time.Duration) (string, error) {
 // refuse ends a job that cannot run anywhere.
 func (a *attempt) refuse(why error) (string, error) {
 	words := plain.Cut(plain.OneLine(why.Error()), 500)
+	if err := a.q.TellFailed(told(), a.spec, &a.lease.Job.Job, words, time.Now()); err != nil {
+		return "", err
+	}
 	return "refused: " + words, a.lease.End(told(), &queue.Entry{Kind: queue.Failed, Reason: words})
 }
 

@@ -339,8 +339,11 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 	case asked != nil:
 		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Canceled, By: asked.By, Reason: asked.Reason}))
 	case h.InVain >= MaxInVain:
-		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Dead,
-			Reason: "workers took it again and again, and no step came to its end; the last reason: " + last(h)}))
+		why := "workers took it again and again, and no step came to its end; the last reason: " + last(h)
+		if err := t.q.TellFailed(ctx, h.Spec(), &h.Job, why, t.now()); err != nil {
+			return nil, errors.Join(err, msg.NakWithDelay(time.Second))
+		}
+		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Dead, Reason: why}))
 	}
 	if err := l.Publish(ctx, &queue.Entry{Kind: queue.Claimed}); err != nil {
 		return nil, ignoreFence(errors.Join(err, msg.NakWithDelay(t.lease)))
