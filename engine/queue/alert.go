@@ -129,7 +129,8 @@ func (s *Series) AddJob(job *Job, title string, rules *notebooks.Alerts, why str
 	}
 	s.begin(id, rules)
 	s.turn(Alert{Project: s.Project, Notebook: s.Notebook, Title: title, By: s.By, Job: job.ID, Time: now.UTC(),
-		About: AboutRun, State: stateFailed, Event: notebooks.AlertFail, Message: "it left no record: " + why}, id, rules)
+		About: AboutRun, State: stateFailed, Event: notebooks.AlertFail,
+		Message: "it left no record: " + why}, id, rules)
 	return true
 }
 
