@@ -85,16 +85,40 @@ func (a *app) becomeQueue(call *queue.Call) error {
 	return become(program, queueProgram, string(text))
 }
 
+// jobOptions are the options of a job that the rows of a sweep have, too.
+type jobOptions struct {
+	priority string
+	labels   []string
+	retries  int
+}
+
+func (o *jobOptions) flags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.labels, "label", nil, "`LABEL,…` that a worker must offer to take the job; repeatable")
+	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
+	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
+}
+
+func (o *jobOptions) check() (err error) {
+	if o.labels, err = queue.CheckLabels(o.labels); err != nil {
+		return err
+	}
+	if !slices.Contains(queue.Priorities, queue.Priority(o.priority)) {
+		return usagef("--priority %s is not known; known: high, normal, low", o.priority)
+	}
+	if o.retries < 0 {
+		return usagef("--retries %d; give a number from 0 on", o.retries)
+	}
+	return nil
+}
+
 // submitOptions are the options of submit.
 type submitOptions struct {
 	queueOptions
-	run          *runOptions
+	run *runOptions
+	jobOptions
 	queue        string
 	key          string
-	priority     string
-	labels       []string
 	after        []string
-	retries      int
 	wait, follow bool
 	json         bool
 }
@@ -137,15 +161,13 @@ cannot be reached.`,
 	f.StringSliceVar(&r.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
 	f.StringVar(&o.queue, "queue", queue.DefaultQueue, "`NAME` of the queue")
 	f.StringVar(&o.key, "key", "", "`ID` of the job: it is submitted only if there is none of that id")
-	f.StringSliceVar(&o.labels, "label", nil, "`LABEL,…` that a worker must offer to take the job; repeatable")
 	f.StringSliceVar(&o.after, "after", nil,
 		"take the job only when the jobs `ID,…` have completed, and cancel it when one of them fails; repeatable")
-	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
-	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
+	o.jobOptions.flags(f)
 	f.BoolVar(&o.wait, "wait", false, "wait for the end, and fetch the record")
 	f.BoolVar(&o.follow, "follow", false, "as --wait, and print each step as it begins")
 	jsonFlag(c, &o.json, "job")
-	o.flags(f)
+	o.queueOptions.flags(f)
 	return c
 }
 
@@ -173,13 +195,8 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return usagef("--after names %d jobs; give at most 100, or a job that comes after some of them", len(o.after))
 	}
 	o.after = slices.Compact(slices.Sorted(slices.Values(o.after)))
-	labels, err := queue.CheckLabels(o.labels)
-	if err != nil {
+	if err := o.jobOptions.check(); err != nil {
 		return err
-	}
-	o.labels = labels
-	if !slices.Contains(queue.Priorities, queue.Priority(o.priority)) {
-		return usagef("--priority %s is not known; known: high, normal, low", o.priority)
 	}
 	given := len(r.req.Given) > 0
 	src, madeOf, err := a.readRun(path, false, given)
@@ -262,7 +279,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 			return nil, err
 		}
 	}
-	single, err := a.singleton(plan, eng)
+	single, err := singleton(plan.Notebook(), eng, plan.Request(), plan.Given())
 	if err != nil {
 		return nil, err
 	}
@@ -277,20 +294,22 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		By:         userName(), Email: repo.Email(), Host: host}, nil
 }
 
-// singleton is what the front matter says of other jobs of the same key; nil where they do not matter.
-func (a *app) singleton(plan *engine.Plan, eng *engine.Engine) (*queue.Singleton, error) {
-	front := plan.Notebook().Front.Singleton
+// singleton is what the front matter says of other jobs of the same key; nil where they do not matter. given are the
+// values that an agent is told.
+func singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, given []notebooks.Bound) (
+	*queue.Singleton, error) {
+	front := nb.Front.Singleton
 	if front.Key == "" || front.Overlap == notebooks.OverlapAllow {
 		return nil, nil
 	}
-	key, err := api.OutputPath(front.Key, eng, plan.Request())
+	key, err := api.OutputPath(front.Key, eng, req)
 	if err != nil {
 		return nil, err
 	}
 	s := &queue.Singleton{Key: key, Overlap: front.Overlap}
 	if s.Overlap == queue.OverlapSteer {
 		s.Say = "This run was started again, and is not. Go on with these parameters:\n"
-		for _, b := range plan.Given() {
+		for _, b := range given {
 			s.Say += b.Param.Name + " = " + b.Value.String() + "\n"
 		}
 	}

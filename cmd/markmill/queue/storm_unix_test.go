@@ -66,6 +66,7 @@ func TestStorm(t *testing.T) {
 				s.run(3, (*storm).cut)
 			}
 		}},
+		{"sweep", func(s *storm) { s.secure(); s.sweep() }},
 		{"slurm", (*storm).slurm},
 		{"disks", func(s *storm) { s.secure(); s.small, s.retries = true, 5; s.run(3, (*storm).fill) }},
 	} {

@@ -120,7 +120,8 @@ func TestTakeover(t *testing.T) {
 	roots := []string{g.Dir, clone}
 	both := []*exec.Cmd{start(roots[0]), start(roots[1])}
 	submitted := func(minute int) *queue.History {
-		h, err := q.Find(t.Context(), jobOf(key, firstMinute.Truncate(time.Minute).Add(time.Duration(minute)*time.Minute)))
+		due := firstMinute.Truncate(time.Minute).Add(time.Duration(minute) * time.Minute)
+		h, err := q.Find(t.Context(), jobOf(key, due))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +133,8 @@ func TestTakeover(t *testing.T) {
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			if h := submitted(last + 1); h != nil {
 				last++
-				if _, err := q.Cancel(t.Context(), h.ID, "t", "ended", time.Now()); err != nil { // it holds no later one
+				// it must hold no later one
+				if _, err := q.Cancel(t.Context(), h.ID, "t", "ended", time.Now()); err != nil {
 					t.Fatal(err)
 				}
 				for i, cmd := range both {

@@ -111,8 +111,8 @@ func (q *Queue) Watch(ctx context.Context, empty *queue.Series, add func(*queue.
 	}
 }
 
-// TellFailed puts it into the outbox that a job ends without a record, if its notebook wants that told, before the entry
-// that ends the job. Rows of sweeps tell nobody.
+// TellFailed puts it into the outbox that a job ends without a record, if its notebook wants that told. It comes before
+// the entry that ends the job. Rows of sweeps tell nobody.
 func (q *Queue) TellFailed(ctx context.Context, spec *queue.Spec, job *queue.Job, why string, now time.Time) error {
 	if spec.Request.Sweep != nil {
 		return nil
