@@ -67,7 +67,7 @@ func (a *app) callFor(do string, o *queueOptions, store runs.Store, src *worktre
 			server.Files = abs
 		}
 	}
-	return &queue.Call{Do: do, Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: userName(),
+	return &queue.Call{Do: do, Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: a.userName(),
 		Server: server}
 }
 
@@ -291,7 +291,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		Singleton: single, Signed: key != "", Request: req, Base: string(base), Retries: o.retries,
 		Project: filepath.Base(repo.Root()), Series: series,
 		Repository: eng.Config.Repository,
-		By:         userName(), Email: repo.Email(), Host: host}, nil
+		By:         a.userName(), Email: repo.Email(), Host: host}, nil
 }
 
 // singleton is what the front matter says of other jobs of the same key; nil where they do not matter. given are the

@@ -72,7 +72,7 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep, store runs.S
 		keys: map[string]string{},
 		spec: queue.Spec{Queue: o.name, Priority: queue.Priority(o.priority), Labels: o.labels, Retries: o.retries,
 			Repository: at, Signed: signed,
-			Project: filepath.Base(s.Engine.Source.Root()), By: userName(),
+			Project: filepath.Base(s.Engine.Source.Root()), By: a.userName(),
 			Email: s.Engine.Source.Email(), Host: host}}
 	call := a.callFor("sweep", &o.queueOptions, store, s.Engine.Source)
 	program, self, err := sibling(queueProgram)
