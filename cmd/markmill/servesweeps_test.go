@@ -213,7 +213,8 @@ func TestServeOutdated(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, notebookRepository(t, map[string]string{"a.md": "# A\n\n```bash {#a}\necho one\n```\n"}), "run")
 	d.live(d.launch(url.Values{"notebook": {"a.md"}, "output": {"a.out.md"}}), "", 0)
-	if err := os.WriteFile(filepath.Join(d.root, "a.md"), []byte("# A\n\n```bash {#a}\necho two\n```\n"), 0o644); err != nil {
+	changed := []byte("# A\n\n```bash {#a}\necho two\n```\n")
+	if err := os.WriteFile(filepath.Join(d.root, "a.md"), changed, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	home := func() (page string) {
@@ -228,7 +229,8 @@ func TestServeOutdated(t *testing.T) {
 	}
 	for !strings.Contains(home(), ">current<") {
 	}
-	if text, err := os.ReadFile(filepath.Join(d.root, "a.out.md")); err != nil || !strings.Contains(string(text), "two") {
+	text, err := os.ReadFile(filepath.Join(d.root, "a.out.md"))
+	if err != nil || !strings.Contains(string(text), "two") {
 		t.Errorf("the output is not renewed: %v\n%s", err, text)
 	}
 	for strings.Contains(home(), "being run") {
