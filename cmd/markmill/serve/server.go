@@ -58,6 +58,8 @@ type server struct {
 	began    time.Time
 	closing  <-chan struct{}
 	watching gauge // streams that are open
+	running  processes
+	seen     sweepsSeen
 	feed     feed
 	agents   *mcp.HTTP
 	hooks    *hooks
@@ -200,6 +202,10 @@ func (s *server) pages() []route {
 		{"GET /runs/{id}/files/{path...}", read, s.file},
 		{"GET /runs/{id}/verify", read, s.verify},
 		{"GET /compare", read, s.compare},
+		{"GET /sweeps", read, s.sweeps},
+		{"GET /sweeps/{id}", read, s.sweep},
+		{"GET /sweeps/{id}/live", read, s.sweepLive},
+		{"GET /sweeps/{id}/page", read, s.sweepPage},
 		{"GET /approvals", read, s.approvals},
 		{"GET /checks", read, s.checks},
 		{"GET /new", run, s.form},
@@ -229,6 +235,8 @@ func (s *server) pages() []route {
 		{"POST /api/v1/runs/{id}/steer", run, s.apiAct(steerRun)},
 		{"POST /api/v1/runs/{id}/reject", approve, s.apiAct(rejectRun)},
 		{"GET /api/v1/notebooks", read, s.apiNotebooks},
+		{"GET /api/v1/sweeps", read, s.apiSweeps},
+		{"GET /api/v1/sweeps/{id}", read, s.apiSweep},
 	}
 }
 

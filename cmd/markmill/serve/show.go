@@ -58,13 +58,21 @@ var functions = template.FuncMap{
 	"machine":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"took":        took,
 	"short":       func(id runs.RunID) string { return id.Short() },
-	"value":       func(v codec.Raw) string { return plain.Cut(plain.OneLine(index.Text(v)), 80) },
+	"value":       value,
 	"line":        plain.OneLine,
 	"counted":     plain.Counted,
 	"grouped":     plain.Grouped,
 	"rows":        func(f *frame, rows []homeRow) rowsOf { return rowsOf{f, rows} },
 	"count64":     func(n int64) string { return plain.Grouped(int(n)) },
 	"statedClass": func(s review.State) string { return classOf(string(s)) },
+}
+
+// value is a value on one line, for a cell.
+func value(v codec.Raw) string {
+	if len(v) == 0 {
+		return ""
+	}
+	return plain.Cut(plain.OneLine(index.Text(v)), 80)
 }
 
 // templates are the pages, by the name of their file.
