@@ -71,6 +71,9 @@ type homeBody struct {
 	Live     []runs.Entry
 	Surveyed time.Time // when the states were found; zero: not yet
 	Trouble  string    // why the states are not known
+	Outdated int       // notebooks whose output is outdated
+	Going    bool      // what is outdated is being run
+	Failed   string    // why that failed the last time
 }
 
 // rowsOf are rows of one table of Home.
@@ -105,6 +108,7 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 		body.Live = append(body.Live, item.Entry)
 	}
 	s.survey.add(s, body, recent)
+	body.Going, body.Failed = s.catching.state()
 	return body, nil
 }
 
@@ -192,6 +196,9 @@ func (v *survey) add(s *server, body *homeBody, recent []index.Recent) {
 		body.Rows[i].need()
 		if body.Rows[i].Needs != "" {
 			body.Needing++
+		}
+		if body.Rows[i].State == review.Outdated {
+			body.Outdated++
 		}
 	}
 	slices.SortFunc(body.Rows, func(a, b homeRow) int {

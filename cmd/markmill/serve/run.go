@@ -50,12 +50,12 @@ type runBody struct {
 	Scraps   []runs.ScrapData
 	Spans    []bar
 	Steered  []runs.AgentData // what the agents were told
-	Left     time.Duration // until it ends, by earlier runs; 0 is not known
-	Output   bool          // there is an output notebook
-	Approval bool          // it waits for an approval
-	Signed   bool          // the policy wants approvals that are signed
-	Agent    bool          // a step of an agent goes on
-	Record   []string      // files of the record
+	Left     time.Duration    // until it ends, by earlier runs; 0 is not known
+	Output   bool             // there is an output notebook
+	Approval bool             // it waits for an approval
+	Signed   bool             // the policy wants approvals that are signed
+	Agent    bool             // a step of an agent goes on
+	Record   []string         // files of the record
 	// Processes are those that go on.
 	Processes []string
 	Proof     *proof // of a run that has ended; nil where its record is too large for this page
