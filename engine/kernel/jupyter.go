@@ -86,7 +86,7 @@ func Ready(ctx context.Context, live Session, params []notebooks.Bound) error {
 		err = s.driver.setParams(params)
 	}
 	if err == nil && len(params) > 0 {
-		err = s.driver.(*jupyterDriver).silently(ctx, "get_ipython()._mm_first_params()", "it cannot set the parameters")
+		err = s.driver.(*jupyterDriver).silently(ctx, "get_ipython()._mm_first_params()", "it cannot set them")
 	}
 	s.driver.dropParams()
 	if err != nil {
