@@ -72,7 +72,7 @@ func FetchBase(ctx context.Context, dir, commit, url string) error {
 					RefSpecs: []config.RefSpec{config.RefSpec(what + ":refs/markmill/base")}})
 			}
 			err := fetch(commit)
-			if errors.Is(err, git.ErrExactSHA1NotSupported) { // as of sshd, which does not pass the protocol's version on
+			if errors.Is(err, git.ErrExactSHA1NotSupported) { // by sshd, which does not pass on the protocol's version
 				var name string
 				if name, err = tipOf(ctx, remote, commit); name == "" && err == nil {
 					err = errors.New("no branch and no tag there is that commit, and it gives no other commit")
