@@ -127,26 +127,28 @@ func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.Consume
 	msgs []jetstream.Msg, pending int, err error) {
 	cfg.AckPolicy, cfg.HeadersOnly, cfg.MemoryStorage = jetstream.AckNonePolicy, true, true
 	cfg.InactiveThreshold = 10 * time.Second // the server removes it then
-	var consumer jetstream.Consumer
-	err = q.retry(ctx, func() (err error) {
-		consumer, err = q.js.CreateConsumer(ctx, stream, cfg)
+	err = q.retry(ctx, func() error {        // all of it: a new consumer of a cluster may have no leader yet
+		consumer, err := q.js.CreateConsumer(ctx, stream, cfg)
+		if err != nil {
+			return err
+		}
+		msgs, pending = nil, int(consumer.CachedInfo().NumPending)
+		if pending == 0 || pending > want {
+			return nil
+		}
+		batch, err := consumer.FetchNoWait(pending)
+		if err != nil {
+			return err
+		}
+		for msg := range batch.Messages() {
+			msgs = append(msgs, msg)
+		}
+		if err = batch.Error(); err == nil && len(msgs) < pending {
+			err = nats.ErrTimeout // those that are missing would be taken for removed
+		}
 		return err
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	pending = int(consumer.CachedInfo().NumPending)
-	if pending == 0 || pending > want {
-		return nil, pending, nil
-	}
-	batch, err := consumer.FetchNoWait(pending)
-	if err != nil {
-		return nil, 0, err
-	}
-	for msg := range batch.Messages() {
-		msgs = append(msgs, msg)
-	}
-	return msgs, pending, batch.Error()
+	return msgs, pending, err
 }
 
 // tail returns at least the last messages of a stream with some subjects, oldest first, and counts all of them. It
