@@ -112,8 +112,8 @@ var buildProgram = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// The programs that tests start by the hundred collect no garbage below a limit: none lives long, and collecting takes a
-// fourth of the processor time of a run.
+// The programs that tests start by the hundred collect no garbage below a limit: none lives long, and collecting takes
+// a fourth of the processor time of a run.
 const rareGC, memoryLimit = "off", "256MiB" // GOGC and GOMEMLIMIT
 
 // everything reports whether tests repeat the same path for as many inputs as they have. By default they take a sample,
