@@ -54,7 +54,7 @@ func (t *turn) takes() kernel.Turn {
 		return kernel.Turn{}
 	}
 	return kernel.Turn{Home: t.home, Session: t.session, Prompt: t.prompt, Event: t.event,
-		Steer: t.run.rec.record.Steered, Raw: t.raw[0], Log: t.raw[1]}
+		Steer: t.run.rec.record.TakeSteered, Raw: t.raw[0], Log: t.raw[1]}
 }
 
 // event appends an event to the journal. Texts are bounded, and what may hold a secret is digested as it is masked.
@@ -110,7 +110,7 @@ func (t *turn) finish(events []runs.AgentData) error {
 			files = append(files, runs.SealedFile{File: data.File, Digest: data.Digest})
 		}
 	}
-	for _, s := range t.run.rec.record.Steered() {
+	for _, s := range t.run.rec.record.TakeSteered() {
 		t.event(runs.AgentData{Kind: runs.AgentSteer, Text: s.Text, Actor: s.Actor, Why: runs.SteerTooLate})
 	}
 	for _, e := range events {

@@ -82,13 +82,27 @@ func (c Conditions) Counts(a runs.Answer, requester runs.Person, at time.Time) (
 }
 
 // own reports whether an approval was given by the requester: by the principals of a signature that was checked against
-// allowed_signers, otherwise by the name in the approval.
+// allowed_signers, otherwise by the name in the approval. The account that acted for a requester counts as the
+// requester, too: it could have named anybody.
 func own(requester runs.Person, actor, principals string) bool {
+	person, account := runs.SplitActor(requester.User)
 	if principals == "" {
-		return actor == requester.User
+		return actor == requester.User || actor == account
 	}
-	return requester.User != "" && sshsig.MatchList(principals, requester.User) || requester.Email != "" &&
-		sshsig.MatchList(principals, requester.Email)
+	for _, name := range []string{person, account, requester.Email} {
+		if name != "" && sshsig.MatchList(principals, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// actor is who asked for a run, where that is not the user.
+func (e *Engine) actor() string {
+	if person, _ := runs.SplitActor(e.User); person == "" {
+		return ""
+	}
+	return e.User
 }
 
 // until is when a grant expires.

@@ -180,6 +180,7 @@ func (r *run) begin() error {
 		SourcePath: p.sourcePath(),
 		Form:       string(p.notebook.Form), SourceFile: p.sourceFile(), Repository: root, Folder: p.folder(),
 		Depth: p.depth,
+		Actor: r.eng.actor(),
 		Host:  runtime.GOOS + "/" + runtime.GOARCH, PID: cmp.Or(r.eng.PID, os.Getpid()), Paths: r.ws.paths(),
 		Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm),
 		Sandbox: &p.sandbox,

@@ -113,8 +113,9 @@ func (r *Record) Steer(d SteerData) error {
 	return r.Write(fmt.Sprintf("%s%d", steerPrefix, d.Time.UnixNano()), text)
 }
 
-// Steered takes what Steer has left, the oldest first. What cannot be read is dropped.
-func (r *Record) Steered() (list []SteerData) {
+// TakeSteered takes what Steer has left, the oldest first, so that the agent is told once: only the run itself may.
+// What cannot be read is dropped.
+func (r *Record) TakeSteered() (list []SteerData) {
 	files, _ := filepath.Glob(filepath.Join(r.path, steerPrefix+"*"))
 	slices.Sort(files)
 	for _, file := range files {

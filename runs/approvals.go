@@ -85,6 +85,18 @@ type Answer struct {
 	Used      bool
 }
 
+// Changed is when an answer was last given; the zero time if none was.
+func (a Approvals) Changed() (time.Time, error) {
+	info, err := os.Stat(filepath.Join(a.dir, "answers"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
 // Answers returns all answers, in order of their names. One that cannot be read is an error: it may be a denial.
 func (a Approvals) Answers() ([]Answer, error) {
 	dir := filepath.Join(a.dir, "answers")

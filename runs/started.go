@@ -22,8 +22,10 @@ type RunStartedData struct {
 	Parent *ParentData `json:"parent,omitempty"`
 	// ResumedFrom is the interrupted run that this one resumes; nil without.
 	ResumedFrom *ResumedData `json:"resumed_from,omitempty"`
-	Host        string       `json:"host"` // os/arch
-	PID         int          `json:"pid"`
+	// Actor is who asked for the run, where that is not the user who ran it (Via); empty otherwise.
+	Actor string `json:"actor,omitzero"`
+	Host  string `json:"host"` // os/arch
+	PID   int    `json:"pid"`
 	// Paths are the absolute paths that an output notebook replaces with names, the longest first.
 	Paths []PathName `json:"paths,omitempty"`
 	// Assets is the folder, relative to the output notebook, that holds its pictures.

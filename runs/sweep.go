@@ -314,6 +314,15 @@ func (r *SweepRecorder) Close() error {
 	return r.journal.Close()
 }
 
+// SweepSize is how many bytes the journal of a sweep has: more after each event. It is 0 where it cannot be read.
+func SweepSize(dir string) int64 {
+	info, err := os.Stat(filepath.Join(dir, JournalFile))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 // LoadSweep reads the record of a sweep. A torn last line is dropped; any other break is an error.
 func LoadSweep(dir string) (*Sweep, error) {
 	text, err := os.ReadFile(filepath.Join(dir, JournalFile))

@@ -127,9 +127,19 @@ try {
   await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
   await ended(page, "passed");
 
+  // A sweep that goes on: its page shows each row as it ends, without being loaded again by hand.
+  const sweeping = spawn(markmill, ["run", "lines.md", "--matrix", "n=1,15", "--matrix", "word=a,b"], { cwd: root, stdio: "ignore" });
+  const swept = new Promise((done) => sweeping.on("exit", done));
+  await until("the sweep is listed", async () => { await open("/sweeps"); return page.evaluate(() => document.querySelector("tbody th a")); });
+  await Promise.all([page.waitForNavigation(), page.click("tbody th a")]);
+  const sweep = new URL(page.url()).pathname;
+  check(await page.evaluate(() => !!document.querySelector("#sweep[data-refresh]")), "the page of the sweep does not follow it");
+  await until("the page shows the end of the sweep", () => page.evaluate(() => document.body.innerText.includes("4 of 4 runs passed")));
+  check((await swept) === 0, "the sweep failed");
+
   // Every page, wide and on a phone, light and dark: nothing is cut off, and axe-core finds nothing serious.
   const compared = "/compare?" + [run, gated].map((r) => "run=" + r.slice("/runs/".length)).join("&");
-  const pages = ["/", "/runs", "/runs?status=pass&scrap=answer%3D42", run, gated, run + "/verify", "/new", "/new?notebook=lines.md", "/checks", "/approvals", "/runs/nothing"];
+  const pages = ["/", "/runs", "/runs?status=pass&scrap=answer%3D42", run, gated, run + "/verify", "/new", "/new?notebook=lines.md", "/checks", "/approvals", "/sweeps", sweep, "/runs/nothing"];
   for (const where of pages) for (const [width, scheme] of [[1280, "light"], [390, "dark"]]) {
     await page.setViewport({ width, height: 900 });
     if (kind === "chrome") await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
@@ -141,7 +151,7 @@ try {
     const serious = found.violations.filter((v) => v.impact === "serious" || v.impact === "critical");
     check(serious.length === 0, where + " (" + scheme + "): " + JSON.stringify(serious.map((v) => [v.id, v.nodes.map((n) => n.html.slice(0, 200) + n.failureSummary)]), null, 1));
   }
-  for (const where of [compared, run + "/output"]) check((await open(where)) === 200, where + " does not open");
+  for (const where of [compared, run + "/output", sweep + "/page"]) check((await open(where)) === 200, where + " does not open");
 
   // From the keyboard: the first stop leads to the content.
   await open("/");

@@ -21,11 +21,18 @@ import (
 
 func main() {
 	count := flag.Int("runs", 1000, "how many runs to make")
+	notebooks := flag.Int("notebooks", 0, "how many notebooks they are of (default: three)")
 	whole := flag.Int("whole", 1, "write the views of each run whose number this divides")
 	flag.Parse()
 	if flag.NArg() != 1 || *count < 1 || *whole < 1 {
 		flag.Usage()
 		os.Exit(2)
+	}
+	if *notebooks > 0 {
+		runstest.Notebooks = nil
+		for i := range *notebooks {
+			runstest.Notebooks = append(runstest.Notebooks, fmt.Sprintf("jobs/%d/report-%03d.md", i%10, i))
+		}
 	}
 	store := runs.Store{Dir: flag.Arg(0)}
 	var workers sync.WaitGroup

@@ -160,7 +160,7 @@ func (a *app) leaveCourier(eng *engine.Engine, store runs.Store) error {
 		return err
 	}
 	call := &queue.Call{Do: "alerts-deliver", Program: self, Version: version().Version, Store: store.Dir,
-		User: userName(), Quiet: true, PatienceNS: int64(courierTime), Targets: eng.Config.Alerts}
+		User: a.userName(), Quiet: true, PatienceNS: int64(courierTime), Targets: eng.Config.Alerts}
 	if call.Targets == nil {
 		call.Targets = map[string]engine.AlertTarget{}
 	}

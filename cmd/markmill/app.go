@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"markmill/cmd/api/bisect"
+	"markmill/cmd/markmill/child"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/engine/worktree"
@@ -42,6 +43,7 @@ type world struct {
 	now            func() time.Time
 	random         io.Reader
 	exports        exports
+	actor          string // the person for whom the user acts; "" is the user
 }
 
 // env is a variable of the environment, "" where it is not set.
@@ -69,7 +71,7 @@ type paramHints struct{ joined, before [][2]string }
 
 func newApp() *app {
 	w := &world{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.LookupEnv, now: time.Now, random: rand.Reader}
+		getenv: os.LookupEnv, now: time.Now, random: rand.Reader, actor: takeActor()}
 	return &app{world: w, console: console{world: w}, places: places{w}, input: input{w}}
 }
 
@@ -310,16 +312,30 @@ func (p *places) engine(root string) (*engine.Engine, error) {
 		return nil, err
 	}
 	return &engine.Engine{Version: version().Version, Config: cfg, Store: p.store, Cache: p.cache(),
-		Tools: tools, Getenv: p.getenv, Now: p.now, Random: p.random, User: userName(), Ended: p.exporter()}, nil
+		Tools: tools, Getenv: p.getenv, Now: p.now, Random: p.random, User: p.userName(), Ended: p.exporter()}, nil
 }
 
-// userName is the name of the user, "unknown" when the system does not say.
-func userName() string {
-	who, err := user.Current()
-	if err != nil {
-		return "unknown"
+// userName is the name of the user, "unknown" when the system does not say, and before it that of a person for whom the
+// user acts.
+func (w *world) userName() string {
+	name := "unknown"
+	if who, err := user.Current(); err == nil {
+		name = who.Username
 	}
-	return who.Username
+	if w.actor != "" {
+		return runs.Via(w.actor, name)
+	}
+	return name
+}
+
+// takeActor is the person of the workbench for whom this program was started. Nothing that it starts is told.
+func takeActor() string {
+	actor := os.Getenv(child.ActorVariable)
+	_ = os.Unsetenv(child.ActorVariable) // it fails for names that are none
+	if !runs.IsPerson(actor) {
+		return ""
+	}
+	return actor
 }
 
 // engineFor finds the repository that a notebook works on, and makes its engine. The repository is the one that was

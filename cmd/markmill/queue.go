@@ -58,7 +58,7 @@ func (a *app) call(do string, o *queueOptions) (*queue.Call, error) {
 }
 
 func (a *app) callFor(do string, o *queueOptions, store runs.Store, src *worktree.Source) *queue.Call {
-	return &queue.Call{Do: do, Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: userName(),
+	return &queue.Call{Do: do, Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: a.userName(),
 		Server: o.Server}
 }
 
@@ -256,7 +256,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		Singleton: single, Signed: key != "", Request: req, Base: string(base), Retries: o.retries,
 		Project:    filepath.Base(repo.Root()),
 		Repository: eng.Config.Repository,
-		By:         userName(), Host: host}, nil
+		By:         a.userName(), Host: host}, nil
 }
 
 // singleton is what the front matter says of other jobs of the same key; nil where they do not matter.

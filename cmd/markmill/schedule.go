@@ -271,7 +271,7 @@ func (a *app) changeSchedule(ctx context.Context, path, reason string, o *queueO
 			s.Notebook = n.Path
 			switch {
 			case reason != "":
-				s.Pause(userName(), reason, a.now().UTC())
+				s.Pause(a.userName(), reason, a.now().UTC())
 			case s.Paused == nil:
 				return usagef("%s is not paused", n.Path)
 			default:

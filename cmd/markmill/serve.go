@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"markmill/engine/worktree"
 )
@@ -14,21 +15,28 @@ import (
 const serveProgram = "markmill-serve"
 
 func (a *app) serveCommand() *cobra.Command {
-	var repo, listen, role string
+	o := &serveOptions{}
 	c := &cobra.Command{
 		Use: "serve", Short: "Show runs in a browser, live, and start and steer them there", Args: args(0, 0),
-		Long: `Serves the workbench on the loopback interface: notebooks with the state of their outputs, the list of
-runs, each run live and afterwards, comparisons, checks and approvals; and buttons that run, fork, abort, steer, apply,
-reject, approve and deny. It stores nothing: everything is read from the records. It prints an address that signs one
-browser in, once, and then the next one. Whoever signs in acts as you. The program markmill-serve, which must lie
-beside markmill, is the server. docs/serve.md has the pages, the API and the rules of safety.
+		Long: `Serves the workbench: notebooks with the state of their outputs, the list of runs, each run live and
+afterwards, comparisons, checks and approvals; and buttons that run, fork, abort, steer, apply, reject, approve and
+deny. It stores nothing: everything is read from the records. It prints an address that signs one browser in, once, and
+then the next one. Whoever signs in so acts as you.
+
+With --tokens people sign in with tokens of their own, and records name them. Programs have /api/v1, /events and /mcp.
+On another address than the loopback interface it needs --tokens, and TLS: --cert and --key, or a proxy (--proxy). The
+program markmill-serve, which must lie beside markmill, is the server. docs/serve.md has the pages, the API and the
+rules of safety.
 
 Runs that it has started go on when it ends (Ctrl-C).
 
 Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository cannot be read, 2 usage.`,
-		Example: "  markmill serve\n  markmill serve --listen 127.0.0.1:8080 --role read",
+		Example: `  markmill serve
+  markmill serve --listen 127.0.0.1:8080 --role read
+  markmill serve --listen :8443 --cert cert.pem --key key.pem --tokens ~/.config/markmill/tokens
+  markmill serve --listen :8080 --tokens tokens --proxy 10.0.0.7 --proxy-header Remote-User --host runs.example.org`,
 		RunE: func(*cobra.Command, []string) error {
-			root, err := servedRoot(repo)
+			root, err := servedRoot(o.repo)
 			if err != nil {
 				return err
 			}
@@ -36,15 +44,73 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 			if err != nil {
 				return err
 			}
-			return become(server, serveProgram, "-program="+self, "-is="+version().Version, "-root="+root,
-				"-listen="+listen, "-role="+role)
+			return become(server, o.args(serveProgram, "-program="+self, "-is="+version().Version, "-root="+root)...)
+		},
+	}
+	o.flags(c.Flags())
+	c.AddCommand(a.serveTokenCommand())
+	return c
+}
+
+// serveOptions are those of the workbench.
+type serveOptions struct {
+	repo, listen, role, cert, key, header, tokens, webhook string
+	hosts, proxies                                         []string
+}
+
+func (o *serveOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.repo, "repo", ".", "`FOLDER` of the Git repository that is served, or one outside any")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS` and port; a port of 0 is any that is free")
+	f.StringVar(&o.role, "role", "approve", "what those may do who open a printed address: read, run or approve")
+	f.StringVar(&o.tokens, "tokens", "", "`FILE` of people, their roles and the hashes of their tokens")
+	f.StringVar(&o.cert, "cert", "", "`FILE` of the certificate, with its chain (PEM)")
+	f.StringVar(&o.key, "key", "", "`FILE` of the certificate's key (PEM)")
+	f.StringArrayVar(&o.hosts, "host", nil, "`NAME` under which browsers reach it; the certificate's are known")
+	f.StringArrayVar(&o.proxies, "proxy", nil, "`ADDRESS` or network of a proxy with TLS that names its users")
+	f.StringVar(&o.webhook, "webhook-secret", "",
+		"`FILE` of the secret with which a forge signs its pushes; else $MARKMILL_WEBHOOK_SECRET")
+	f.StringVar(&o.header, "proxy-header", "", "`HEADER` in which the proxy names them, such as Remote-User")
+}
+
+// args are the options of the server's program.
+func (o *serveOptions) args(list ...string) []string {
+	for _, host := range o.hosts {
+		list = append(list, "-host="+host)
+	}
+	for _, proxy := range o.proxies {
+		list = append(list, "-proxy="+proxy)
+	}
+	return append(list, "-listen="+o.listen, "-role="+o.role, "-tokens="+o.tokens, "-cert="+o.cert, "-key="+o.key,
+		"-proxy-header="+o.header, "-webhook-secret="+o.webhook)
+}
+
+func (a *app) serveTokenCommand() *cobra.Command {
+	var role, tokens string
+	c := &cobra.Command{
+		Use: "token NAME", Short: "Make a token with which a person or program signs in to the workbench",
+		Args: args(1, 1),
+		Long: `Makes a token, prints it, and adds a line NAME ROLE HASH to the tokens file. The file has the hash only, so
+that the token is shown once. To take a token back, remove its line; a workbench that runs notices it at once.
+
+Exit codes: 0 made, 2 the file or the name cannot be used.`,
+		Example: "  markmill serve token alice --role approve --tokens ~/.config/markmill/tokens",
+		RunE: func(_ *cobra.Command, words []string) error {
+			if tokens == "" {
+				return usagef("say with --tokens FILE where the token's hash goes")
+			}
+			server, _, err := sibling(serveProgram)
+			if err != nil {
+				return err
+			}
+			if words[0] == "" {
+				return usagef("a token needs a name")
+			}
+			return become(server, serveProgram, "-program=-", "-token="+words[0], "-role="+role, "-tokens="+tokens)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&repo, "repo", ".", "`FOLDER` of the Git repository that is served, or one outside any")
-	f.StringVar(&listen, "listen", "127.0.0.1:0",
-		"`ADDRESS` on the loopback interface; a port of 0 is any that is free")
-	f.StringVar(&role, "role", "approve", "what those may do who sign in: read, run or approve")
+	f.StringVar(&role, "role", "read", "what its bearer may do: read, run or approve")
+	f.StringVar(&tokens, "tokens", "", "`FILE` of people; it is made if it is not there")
 	return c
 }
 

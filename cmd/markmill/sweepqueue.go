@@ -59,7 +59,7 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep, store runs.S
 	}
 	q := &sweepQueue{waits: map[string]chan queue.RowEnd{},
 		spec: queue.Spec{Queue: o.name, Priority: queue.Normal, Repository: at, Signed: signed,
-			Project: filepath.Base(s.Engine.Source.Root()), By: userName(), Host: host}}
+			Project: filepath.Base(s.Engine.Source.Root()), By: a.userName(), Host: host}}
 	call := a.callFor("sweep", &o.queueOptions, store, s.Engine.Source)
 	program, self, err := sibling(queueProgram)
 	if err != nil {

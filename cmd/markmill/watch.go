@@ -105,7 +105,7 @@ func (w *watching) run(ctx context.Context) error {
 		return "interrupted; finishing the record (once more ends at once)"
 	})
 	defer stop()
-	err = watch.Notebook(ctx, watch.Options{Source: repo, Notebook: w.path, Own: w.own, Run: w.once, User: userName(),
+	err = watch.Notebook(ctx, watch.Options{Source: repo, Notebook: w.path, Own: w.own, Run: w.once, User: w.userName(),
 		Tell: func(s watch.State) {
 			w.mu.Lock()
 			running = !s.Ended

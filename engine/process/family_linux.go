@@ -355,3 +355,18 @@ func await(fds []unix.PollFd, patience time.Duration) {
 		waiting = still
 	}
 }
+
+// Descendants lists the running processes that a process started, and those that they started. One whose starter has
+// ended belongs to another process by then, and is not found.
+func Descendants(pid int) (all []Info) {
+	listed := map[int]bool{}
+	walkTree(childrenOf(pid), nil, func(pid int, info procInfo) {
+		p := Info{PID: pid, Parent: info.parent, Program: programOf(pid, info), Started: info.started}
+		if !listed[p.Parent] {
+			p.Parent = 0
+		}
+		listed[pid] = true
+		all = append(all, p)
+	})
+	return all
+}

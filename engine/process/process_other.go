@@ -45,3 +45,6 @@ func (*Family) EndStep(time.Duration) int       { return 0 }
 func (*Family) SignalStep(syscall.Signal, bool) {}
 func (*Family) SignalChildren(syscall.Signal)   {}
 func (*Family) SignalAll(syscall.Signal)        {}
+
+// Descendants finds none here.
+func Descendants(int) []Info { return nil }

@@ -43,7 +43,14 @@ func Sweep(s *runs.Sweep, t *sheet.SweepTable) ([]byte, error) {
 		plain.Counted(len(s.Rows), "run"))
 	w.put(`<p class="dim">%s · %s · Markmill %s</p>`+"\n", string(s.Started.SweepID),
 		s.StartedAt.Format("2006-01-02 15:04:05Z"), cleanLine(s.Started.Markmill))
-	sweepPlots(&w, t)
+	plots, left := Plots(t)
+	for _, p := range plots {
+		w.put(`<p><img alt="%s" width="640" src="data:image/svg+xml;base64,%s"></p>`+"\n", cleanLine(p.Alt),
+			base64.StdEncoding.EncodeToString(p.SVG))
+	}
+	if left > 0 {
+		w.put(`<p class="dim">%s left out: the table has all values.</p>`+"\n", plain.Counted(left, "plot"))
+	}
 	sweepTable(&w, t)
 	bar := sprintf(`<span class="name">%s</span>`, cleanLine(s.Started.Notebook))
 	return frame(s.Started.Notebook+": sweep", bar, "", w.markup(), ""), nil
@@ -118,41 +125,44 @@ func axes(t *sheet.SweepTable) []axis {
 	return out
 }
 
-// sweepPlots writes a plot of each numeric scrap: over the parameter with the most values, and, where there is another,
-// as a map over both. Of further parameters each combination has a plot.
-func sweepPlots(w *writer, t *sheet.SweepTable) {
+// Plot is a picture of a scrap over the parameters of a sweep.
+type Plot struct {
+	Alt string // what it shows
+	SVG []byte
+}
+
+// Plots draws each numeric scrap of a sweep: over the parameter with the most values, and, where there is another, as a
+// map over both. Of further parameters each combination has a plot. It also counts those that are left out, because
+// there are too many or their marks have no room.
+func Plots(t *sheet.SweepTable) (plots []Plot, left int) {
 	all := axes(t)
 	if len(all) == 0 {
-		return
+		return nil, 0
 	}
-	made, left := 0, 0
+	over := all[:min(2, len(all))]
+	alt := over[0].name
+	if len(over) > 1 {
+		alt += " and " + over[1].name
+	}
 	for _, column := range t.Scraps {
 		if !slices.ContainsFunc(t.Rows, func(row []codec.Raw) bool { return !math.IsNaN(sheet.Number(row[column])) }) {
 			continue
 		}
-		groups, names := combinations(t, all[min(2, len(all)):])
+		groups, names := combinations(t, all[len(over):])
 		for i, rows := range groups {
-			if made == mostPlots || i == mostCombinations {
+			if len(plots) == mostPlots || i == mostCombinations {
 				left += len(groups) - i
 				break
 			}
-			svg, err := onePlot(t, all[:min(2, len(all))], rows, column, names[i])
+			svg, err := onePlot(t, over, rows, column, names[i])
 			if err != nil {
 				left++ // too many marks for the room there is
 				continue
 			}
-			made++
-			alt := fmt.Sprintf("%s over %s", t.Columns[column], all[0].name)
-			if len(all) > 1 {
-				alt += " and " + all[1].name
-			}
-			w.put(`<p><img alt="%s" width="640" src="data:image/svg+xml;base64,%s"></p>`+"\n", cleanLine(alt),
-				base64.StdEncoding.EncodeToString(svg))
+			plots = append(plots, Plot{Alt: fmt.Sprintf("%s over %s", t.Columns[column], alt), SVG: svg})
 		}
 	}
-	if left > 0 {
-		w.put(`<p class="dim">%s left out: the table has all values.</p>`+"\n", plain.Counted(left, "plot"))
-	}
+	return plots, left
 }
 
 // combinations groups the rows by the values of some parameters, and names the groups.

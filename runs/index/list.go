@@ -209,11 +209,10 @@ func (x *Index) chosen(f Filter) (condition string, args []any, err error) {
 	switch {
 	case f.Notebook == "":
 	case strings.ContainsAny(f.Notebook, "*?["):
-		and("(notebook GLOB ? OR source_path GLOB ?)", f.Notebook, f.Notebook)
+		and(ofNotebooks("name GLOB ?"), f.Notebook, f.Notebook)
 	default:
 		end := "/" + path.Clean(f.Notebook)
-		and("(notebook=? OR source_path=? OR substr(notebook,-length(?))=? OR substr(source_path,-length(?))=?)",
-			f.Notebook, f.Notebook, end, end, end, end)
+		and(ofNotebooks("name=? OR substr(name,-length(?))=?"), f.Notebook, end, end, f.Notebook, end, end)
 	}
 	if !f.Since.IsZero() {
 		and("started_ns>=?", f.Since.UnixNano())
@@ -250,6 +249,15 @@ func (x *Index) chosen(f Filter) (condition string, args []any, err error) {
 			args...)...)
 	}
 	return strings.Join(where, " AND "), args, nil
+}
+
+// ofNotebooks is the condition that a run is of a notebook whose name meets another, as it was given or in its
+// repository. There are fewer notebooks than runs, so their names are looked at.
+func ofNotebooks(condition string) string {
+	in := func(column string) string {
+		return column + " IN (SELECT name FROM (" + names(column) + ") WHERE " + condition + ")"
+	}
+	return "(" + in("notebook") + " OR " + in(named) + ")"
 }
 
 // valueCondition is a condition on a row of a table of values.

@@ -70,14 +70,14 @@ var libraries = []library{
 	{"github.com/hiddeco/sshsig", "runs/sshsig", false, "SSH signatures are made and read by runs/sshsig"},
 	{"github.com/google/jsonschema-go", "cmd/markmill/mcp", false, "schemas are those of docs/schemas"},
 	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp, which " +
-		"only cmd/markmill-mcp links"},
+		"only cmd/markmill-mcp and cmd/markmill-serve link"},
 	{"github.com/nats-io", "engine/queue/jetstream", false, "jobs are kept by engine/queue/jetstream, which only " +
 		"cmd/markmill-queue links"},
 	{"html/template", "cmd/markmill/serve", false, "pages that are served are made by cmd/markmill/serve, which only " +
 		"cmd/markmill-serve links"},
 	{"github.com/wneessen/go-mail", "engine/queue/notify", false, "mail is sent by engine/queue/notify, which only " +
 		"cmd/markmill-queue links"},
-	{"net/http", "cmd/markmill/remote cmd/markmill/serve engine/kernel/jupyter engine/agent/scripted " +
+	{"net/http", "cmd/markmill/remote cmd/markmill/mcp cmd/markmill/serve engine/kernel/jupyter engine/agent/scripted " +
 		"engine/queue/notify", true, storage},
 	{"github.com/coder/websocket", "engine/kernel/jupyter", false, "kernels are spoken with by engine/kernel/jupyter"},
 }

@@ -161,6 +161,23 @@ func RecordProver(base *worktree.Files, settings engine.Config, store runs.Store
 	}, signers, nil
 }
 
+// ProverAt is RecordProver by the settings and keys of a commit; an empty one has none.
+func ProverAt(repo *worktree.Source, commit worktree.OID, store runs.Store, now time.Time) (
+	prove func(dir string) review.Proof, signers runs.Signers, err error) {
+	var base *worktree.Files
+	var settings engine.Config
+	if commit != "" {
+		if base, err = repo.CommitFiles(commit); err != nil {
+			return nil, signers, err
+		}
+		defer base.Close()
+		if settings, err = Settings(base); err != nil {
+			return nil, signers, err
+		}
+	}
+	return RecordProver(base, settings, store, now)
+}
+
 // Prover returns a function that says how far an output notebook can be trusted, by the keys that the settings of a
 // base name. The records that are kept here are listed once.
 func Prover(base *worktree.Files, settings engine.Config, store runs.Store, now time.Time) (

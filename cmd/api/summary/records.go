@@ -12,7 +12,6 @@ import (
 
 	"markmill/cmd/api/branchreview"
 	"markmill/cmd/api/files"
-	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -131,18 +130,7 @@ func (s *survey) findNotebooks(ctx context.Context) error {
 
 // findKeys looks up whose signatures count, by the last commit.
 func (s *survey) findKeys(head worktree.OID) (err error) {
-	var base *worktree.Files
-	var cfg engine.Config
-	if head != "" {
-		if base, err = s.repo.CommitFiles(head); err != nil {
-			return err
-		}
-		defer base.Close()
-		if cfg, err = branchreview.Settings(base); err != nil {
-			return err
-		}
-	}
-	s.prove, _, err = branchreview.RecordProver(base, cfg, s.o.Store, s.o.Now)
+	s.prove, _, err = branchreview.ProverAt(s.repo, head, s.o.Store, s.o.Now)
 	return err
 }
 

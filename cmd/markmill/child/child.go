@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +30,25 @@ type Program struct {
 	Path  string
 	Dir   string
 	Slots chan struct{} // bounds the calls at the same time; further ones wait
+}
+
+// ActorVariable tells the program for which person it is called.
+const ActorVariable = "MARKMILL_ACTOR"
+
+type actorKey struct{}
+
+// As makes calls with the context on behalf of a person, whom records then name. "" is the user.
+func As(ctx context.Context, person string) context.Context {
+	return context.WithValue(ctx, actorKey{}, person)
+}
+
+// Environ is the environment of a program that is called with a context: that of this one, with the person of As.
+func Environ(ctx context.Context) []string {
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, ActorVariable+"=") })
+	if person, _ := ctx.Value(actorKey{}).(string); person != "" {
+		env = append(env, ActorVariable+"="+person)
+	}
+	return env
 }
 
 // Call is one call of the program.
@@ -49,6 +70,7 @@ func (p *Program) Do(ctx context.Context, c Call) (code int, words string, err e
 	said := &End{Most: maxWords}
 	cmd := exec.CommandContext(ctx, p.Path, c.Args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, bytes.NewReader(c.Stdin), c.To, said
+	cmd.Env = Environ(ctx)
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = endTime
 	apart(cmd)

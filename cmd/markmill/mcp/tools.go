@@ -12,8 +12,9 @@ import (
 
 // tool is one line of the table.
 type tool struct {
-	name string
-	add  func(*server, *mcp.Server) error
+	name  string
+	reads bool
+	add   func(*server, *mcp.Server) error
 }
 
 // hints are what a client may show or ask its user for.
@@ -29,7 +30,7 @@ var (
 // names the schema of what it gives.
 func define[In any](name string, h hints, document, about string,
 	do func(*server, context.Context, *mcp.CallToolRequest, In) (answer, error)) tool {
-	return tool{name, func(s *server, to *mcp.Server) error {
+	return tool{name, h.reads, func(s *server, to *mcp.Server) error {
 		takes, err := argumentsOf[In]()
 		if err != nil {
 			return err

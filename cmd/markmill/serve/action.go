@@ -93,6 +93,11 @@ func (s *server) fork(w http.ResponseWriter, r *http.Request) {
 
 // address makes an address that another browser can sign in with.
 func (s *server) address(w http.ResponseWriter, r *http.Request) {
+	if s.guard.tokens != nil {
+		s.failed(w, r, http.StatusConflict, problem("people sign in with their tokens here: "+
+			"markmill serve token NAME --tokens %s makes one", s.Tokens))
+		return
+	}
 	granted, err := parseRole(r.PostForm.Get("role"))
 	if err != nil {
 		s.failed(w, r, http.StatusBadRequest, err)

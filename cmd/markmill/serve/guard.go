@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"markmill/cmd/markmill/child"
 )
 
 // role is what a session may do. Each includes those before it.
@@ -33,22 +36,27 @@ func parseRole(word string) (role, error) {
 	return 0, fmt.Errorf("%q is no role; they are read, run and approve", word)
 }
 
-// session is a browser that has signed in.
+// session is who asks: a browser that has signed in, or a program with a token.
 type session struct {
-	id   string
-	role role
-	form string // the token that each of its forms carries
-	last time.Time
+	id         string
+	name       string // of the person; "" is the user who started the workbench
+	credential string // of the person in the tokens file
+	role       role
+	form       string // the token that each of its forms carries; "" needs none
+	last       time.Time
 }
 
 // guard decides who may ask for what.
 type guard struct {
-	address string // host and port
-	port    string
-	cookie  string
-	role    role
-	say     func(string)
-	cross   *http.CrossOriginProtection
+	door
+	port   string
+	cookie string
+	role   role
+	say    func(string)
+	cross  *http.CrossOriginProtection
+	tokens *tokens // nil: whoever opens an address that was printed is the user
+	limits limits
+	key    []byte // of the form tokens of those whom the proxy names
 
 	mutex    sync.Mutex
 	offered  map[string]role // tokens of addresses that nobody has used yet
@@ -62,21 +70,40 @@ const (
 	idle        = 12 * time.Hour
 )
 
-func newGuard(address string, r role, say func(string)) *guard {
-	_, port, _ := net.SplitHostPort(address)
-	return &guard{address: address, port: port, role: r, say: say, cookie: "markmill-" + port,
+func newGuard(d door, r role, t *tokens, say func(string)) *guard {
+	_, port, _ := net.SplitHostPort(d.address)
+	cookie := "markmill-" + port
+	if d.secure() {
+		cookie = "__Host-" + cookie
+	}
+	return &guard{door: d, port: port, role: r, say: say, cookie: cookie, tokens: t, key: []byte(rand.Text()),
 		cross: http.NewCrossOriginProtection(), offered: map[string]role{}, sessions: map[string]*session{}}
 }
 
-// named reports whether a request asks for this server: by an address of the loopback interface, or as localhost. Any
-// other name may be one that a page has had turned into this machine's address.
+// named reports whether a request asks for this server: by a name that the certificate or --host has, or on the
+// loopback interface by one of its addresses or as localhost. Any other name may be one that a page has had turned into
+// this machine's address.
 func (g *guard) named(host string) bool {
 	name, port, err := net.SplitHostPort(host)
-	return err == nil && port == g.port && (name == "localhost" || net.ParseIP(name).IsLoopback())
+	if err != nil {
+		name, port = strings.Trim(host, "[]"), ""
+	}
+	if g.loopback && port == g.port && (name == "localhost" || net.ParseIP(name).IsLoopback()) {
+		return true
+	}
+	return g.known(name)
 }
 
 // offer prints an address that one browser can sign in with.
 func (g *guard) offer() {
+	switch {
+	case len(g.proxies) > 0:
+		g.say("Open " + g.origin() + ", whose proxy asks " + g.address)
+		return
+	case g.tokens != nil:
+		g.say("Open " + g.origin() + "/sign-in")
+		return
+	}
 	g.say("Open " + g.invite(g.role))
 }
 
@@ -89,7 +116,7 @@ func (g *guard) invite(r role) string {
 		clear(g.offered)
 	}
 	g.offered[token] = r
-	return "http://" + g.address + "/sign-in?token=" + token
+	return g.origin() + "/sign-in?token=" + token
 }
 
 // all stands before every address: a page of another name, which DNS has turned into this machine, gets nothing, and
@@ -106,11 +133,20 @@ func (g *guard) all(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if !g.named(r.Host) {
-			http.Error(w, "this server has another name: ask for http://"+g.address, http.StatusMisdirectedRequest)
+			http.Error(w, "this server has another name: ask for "+g.origin(), http.StatusMisdirectedRequest)
+			return
+		}
+		if !g.admits(r.RemoteAddr) {
+			http.Error(w, "only the proxy may ask this server", http.StatusForbidden)
 			return
 		}
 		if err := g.cross.Check(r); err != nil {
 			http.Error(w, "a page of another origin cannot do this", http.StatusForbidden)
+			return
+		}
+		if r.ContentLength > maxBody {
+			w.Header().Set("Connection", "close") // what else would come is not read
+			http.Error(w, fmt.Sprintf("a request has at most %d bytes", maxBody), http.StatusRequestEntityTooLarge)
 			return
 		}
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
@@ -127,18 +163,17 @@ func of(r *http.Request) *session { return r.Context().Value(sessionKey{}).(*ses
 // let lets a request through whose session has the role. A form has the session's token, too.
 func (g *guard) let(needs role, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := g.session(r)
+		s, no := g.who(r)
 		switch {
-		case s == nil:
-			refuse(w, http.StatusUnauthorized, "Sign in", "Open the address that markmill serve printed. An address "+
-				"works once; when it is used, the next one is printed.")
+		case no != nil:
+			no.answer(w, r)
 			return
 		case s.role < needs:
-			refuse(w, http.StatusForbidden, "Not allowed",
-				fmt.Sprintf("This needs the role %s, and this browser has the role %s.", needs, s.role))
+			(&refusal{http.StatusForbidden, "Not allowed",
+				fmt.Sprintf("This needs the role %s, and you have the role %s.", needs, s.role)}).answer(w, r)
 			return
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && s.form != "" {
 			token := r.Header.Get("X-Markmill-Token")
 			if token == "" {
 				if err := r.ParseForm(); err != nil {
@@ -149,16 +184,17 @@ func (g *guard) let(needs role, next http.HandlerFunc) http.Handler {
 				token = r.PostForm.Get("token")
 			}
 			if subtle.ConstantTimeCompare([]byte(token), []byte(s.form)) != 1 {
-				refuse(w, http.StatusForbidden, "Not from this page",
-					"The form has no token of this session. Load the page again.")
+				(&refusal{http.StatusForbidden, "Not from this page",
+					"The form has no token of this session. Load the page again."}).answer(w, r)
 				return
 			}
 		}
-		next(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, s)))
+		ctx := context.WithValue(r.Context(), sessionKey{}, s)
+		next(w, r.WithContext(child.As(ctx, s.name)))
 	})
 }
 
-// session finds the session of a request.
+// session finds the session of a browser.
 func (g *guard) session(r *http.Request) *session {
 	cookie, err := r.Cookie(g.cookie)
 	if err != nil {
@@ -177,23 +213,39 @@ func (g *guard) session(r *http.Request) *session {
 	return s
 }
 
+// begin begins a session.
+func (g *guard) begin(s session) *session {
+	s.id, s.form, s.last = rand.Text(), rand.Text(), time.Now()
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if len(g.sessions) >= maxSessions {
+		g.drop()
+	}
+	g.sessions[s.id] = &s
+	return &s
+}
+
+// setCookie gives the browser its session; "" takes it away.
+func (g *guard) setCookie(w http.ResponseWriter, id string) {
+	c := &http.Cookie{Name: g.cookie, Value: id, Path: "/", HttpOnly: true, Secure: g.secure(),
+		SameSite: http.SameSiteStrictMode}
+	if id == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
 // signIn exchanges the token of an address for a cookie. The answer is a page and no redirect: a strict cookie is not
 // sent along when another site's link is redirected.
 func (g *guard) signIn(w http.ResponseWriter, r *http.Request) {
+	if g.tokens != nil {
+		g.ask(w, r, http.StatusOK, "")
+		return
+	}
 	token := r.URL.Query().Get("token")
 	g.mutex.Lock()
 	granted, found := g.offered[token]
-	if found {
-		delete(g.offered, token)
-	}
-	var s *session
-	if found {
-		s = &session{id: rand.Text(), role: granted, form: rand.Text(), last: time.Now()}
-		if len(g.sessions) >= maxSessions {
-			g.drop()
-		}
-		g.sessions[s.id] = s
-	}
+	delete(g.offered, token)
 	g.mutex.Unlock()
 	if !found {
 		if g.session(r) != nil { // the address once more, in the browser that used it
@@ -205,8 +257,7 @@ func (g *guard) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.offer()
-	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: s.id, Path: "/", HttpOnly: true,
-		SameSite: http.SameSiteStrictMode})
+	g.setCookie(w, g.begin(session{role: granted}).id)
 	w.Header().Set("Refresh", "0; url=/")
 	show(w, http.StatusOK, "notice", &frame{Title: "Signed in",
 		Body: notice{Words: "You are signed in.", Link: "/", Label: "Continue"}})
@@ -227,7 +278,6 @@ func (g *guard) signOut(w http.ResponseWriter, r *http.Request) {
 	g.mutex.Lock()
 	delete(g.sessions, of(r).id)
 	g.mutex.Unlock()
-	http.SetCookie(w, &http.Cookie{Name: g.cookie, Path: "/", MaxAge: -1, HttpOnly: true,
-		SameSite: http.SameSiteStrictMode})
+	g.setCookie(w, "")
 	refuse(w, http.StatusOK, "Signed out", "This browser is signed out.")
 }

@@ -3,8 +3,10 @@ package serve
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,14 +25,42 @@ type homeRow struct {
 	State    review.State // of its output; "" is not known
 	Why      string
 	Last     *runs.Entry // nil: never run here
-	Strip    []runs.Entry
+	Strip    []stripMark
+	Passed   int    // of the runs of the strip
+	Shown    int    // runs of the strip
 	Needs    string // what needs a person; "" nothing
 	Runnable bool   // the file is there
 	rank     int
 }
 
-// Gone is how many places of the strip stay empty.
-func (r *homeRow) Gone() []struct{} { return make([]struct{}, stripLength-len(r.Strip)) }
+// stripMark are the runs of one class in a strip, as the path of a picture: a picture of few paths is made and sent
+// ten times as fast as an element for each run.
+type stripMark struct{ Class, Path string }
+
+// strip draws runs, the newest first, to the right end of the strip.
+func (r *homeRow) strip(newest []runs.Entry) {
+	paths, classes := map[string]*strings.Builder{}, []string(nil)
+	mark := func(class string, at int) {
+		if paths[class] == nil {
+			paths[class], classes = &strings.Builder{}, append(classes, class)
+		}
+		fmt.Fprintf(paths[class], "M%d 0h6v20h-6z", 8*at)
+	}
+	for i := range stripLength {
+		if at := stripLength - 1 - i; i >= len(newest) {
+			mark("gone", at)
+		} else {
+			mark(classOf(string(newest[i].Status)), at)
+			if newest[i].Status.Passed() {
+				r.Passed++
+			}
+		}
+	}
+	for _, class := range classes {
+		r.Strip = append(r.Strip, stripMark{class, paths[class].String()})
+	}
+	r.Shown = len(newest)
+}
 
 // homeBody is the data of Home.
 type homeBody struct {
@@ -41,6 +71,9 @@ type homeBody struct {
 	Live     []runs.Entry
 	Surveyed time.Time // when the states were found; zero: not yet
 	Trouble  string    // why the states are not known
+	Outdated int       // notebooks whose output is outdated
+	Going    bool      // what is outdated is being run
+	Failed   string    // why that failed the last time
 }
 
 // rowsOf are rows of one table of Home.
@@ -75,6 +108,7 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 		body.Live = append(body.Live, item.Entry)
 	}
 	s.survey.add(s, body, recent)
+	body.Going, body.Failed = s.catching.state()
 	return body, nil
 }
 
@@ -146,8 +180,7 @@ func (v *survey) add(s *server, body *homeBody, recent []index.Recent) {
 	seen := map[string]bool{}
 	for _, n := range recent {
 		row := homeRow{Notebook: n.Notebook, Last: &n.Runs[0]}
-		row.Strip = slices.Clone(n.Runs)
-		slices.Reverse(row.Strip)
+		row.strip(n.Runs)
 		v.state(&row)
 		seen[n.Notebook] = true
 		body.Rows = append(body.Rows, row)
@@ -163,6 +196,9 @@ func (v *survey) add(s *server, body *homeBody, recent []index.Recent) {
 		body.Rows[i].need()
 		if body.Rows[i].Needs != "" {
 			body.Needing++
+		}
+		if body.Rows[i].State == review.Outdated {
+			body.Outdated++
 		}
 	}
 	slices.SortFunc(body.Rows, func(a, b homeRow) int {

@@ -36,6 +36,8 @@ type liveState struct {
 	Steps   []liveStep `json:"steps"`
 	Files   []string   `json:"files"` // what has changed so far
 	Agent   bool       `json:"agent"`
+	// Processes are those that go on, as words.
+	Processes []string `json:"processes"`
 }
 
 type liveStep struct {
@@ -73,6 +75,7 @@ type viewer struct {
 	step    int // whose streams are read
 	offsets [len(streamNames)]int64
 	sent    string // the state that the browser has
+	running *processes
 	last    time.Time
 }
 
@@ -89,7 +92,8 @@ func (s *server) live(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.watching.Add(-1)
-	v := &viewer{record: record, w: w, folded: runs.NewRun(), journal: record.Follow(0), last: time.Now()}
+	v := &viewer{record: record, w: w, folded: runs.NewRun(), journal: record.Follow(0), last: time.Now(),
+		running: &s.running}
 	defer v.journal.Close()
 	at := r.Header.Get("Last-Event-ID")
 	if at == "" {
@@ -98,6 +102,7 @@ func (s *server) live(w http.ResponseWriter, r *http.Request) {
 	v.begin(at)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream outlives the time of its request
 	ticker := time.NewTicker(liveEvery)
 	defer ticker.Stop()
 	for {
@@ -178,7 +183,10 @@ func (v *viewer) state(alive bool) liveState {
 		status = runs.Interrupted
 	}
 	s := liveState{Status: string(status), Class: classOf(string(status)), Words: statusWords(status),
-		Steps: []liveStep{}, Files: []string{}}
+		Steps: []liveStep{}, Files: []string{}, Processes: []string{}}
+	if alive && v.folded.Completed == nil {
+		s.Processes = v.running.of(v.folded.Started.PID)
+	}
 	if !v.folded.StartedAt.IsZero() {
 		s.Seconds = time.Since(v.folded.StartedAt).Seconds()
 	}

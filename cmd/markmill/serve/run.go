@@ -49,13 +49,16 @@ type runBody struct {
 	Cut      bool // the patch is longer than what is shown
 	Scraps   []runs.ScrapData
 	Spans    []bar
-	Steered  []runs.SteerData
-	Left     time.Duration // until it ends, by earlier runs; 0 is not known
-	Output   bool          // there is an output notebook
-	Approval bool          // it waits for an approval
-	Signed   bool          // the policy wants approvals that are signed
-	Agent    bool          // a step of an agent goes on
-	Record   []string      // files of the record
+	Steered  []runs.AgentData // what the agents were told
+	Left     time.Duration    // until it ends, by earlier runs; 0 is not known
+	Output   bool             // there is an output notebook
+	Approval bool             // it waits for an approval
+	Signed   bool             // the policy wants approvals that are signed
+	Agent    bool             // a step of an agent goes on
+	Record   []string         // files of the record
+	// Processes are those that go on.
+	Processes []string
+	Proof     *proof // of a run that has ended; nil where its record is too large for this page
 }
 
 // stepRow is a step on the page of a run.
@@ -128,7 +131,7 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	}
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
 		Notebook: folded.Started.SourcePath, Causes: folded.Causes(), Params: folded.Contract.Parameters,
-		Scraps: folded.Scraps(), Steered: record.Steered(), Output: record.Has(folded.OutputFile())}
+		Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
 	if b.Notebook == "" {
 		b.Notebook = folded.Started.Notebook
 	}
@@ -139,6 +142,11 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		b.Steps = append(b.Steps, newStepRow(record, step, b.Alive))
 		if b.Alive && step.Step != nil && step.Finished == nil {
 			b.Agent = step.Planned.Lang == "agent"
+		}
+		for _, e := range step.Turn {
+			if e.Kind == runs.AgentSteer {
+				b.Steered = append(b.Steered, e)
+			}
 		}
 		if step.Patch != nil {
 			b.Files = append(b.Files, step.Patch.Files...)
@@ -154,10 +162,13 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		b.Signed = s.signed(folded)
 	}
 	if b.Alive {
-		b.Left = s.left(r, folded)
+		b.Left, b.Processes = s.left(r, folded), s.running.of(folded.Started.PID)
 	} else {
 		b.Spans = bars(record)
 		b.Record, _ = record.List() // a page without its list is a page
+		if small(record.Path()) {
+			b.Proof, _ = s.proof(record) // the page of the verification says why
+		}
 	}
 	return b, nil
 }
@@ -385,20 +396,3 @@ func (s *server) file(w http.ResponseWriter, r *http.Request) {
 // pictures are files that a browser shows; an SVG is text, because it can hold scripts.
 var pictures = map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
 	".webp": "image/webp"}
-
-// verify recomputes everything of a run, as markmill runs verify does.
-func (s *server) verify(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
-	}
-	v, err := api.VerifyRecord(record, s.repo, runs.Signers{})
-	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
-	}
-	s.page(w, r, "verify", "Verification", struct {
-		ID runs.RunID
-		*runs.Verification
-	}{v.RunID, v})
-}

@@ -16,6 +16,29 @@
     remembered(root.dataset.theme);
   });
 
+  // A page that is told when there is something new loads that part of itself again, unless a form of it is in use.
+  const watched = document.querySelector("[data-refresh]");
+  if (watched) {
+    const inUse = (part) => part.querySelector(".ask[open]") || (part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button"));
+    let old = false, loading = false;
+    const load = async () => {
+      const part = document.getElementById(watched.id);
+      if (!old || loading || inUse(part)) return;
+      loading = true;
+      old = false;
+      try {
+        const answer = await fetch(location.href);
+        const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(watched.id);
+        if (answer.ok && fresh && !inUse(part)) part.replaceWith(document.adoptNode(fresh)); else old = true;
+      } catch (_) { old = true; }
+      loading = false;
+    };
+    const news = new EventSource(watched.dataset.refresh);
+    news.addEventListener("change", () => { old = true; load(); });
+    news.addEventListener("end", () => { news.close(); old = true; load(); });
+    setInterval(load, 2000);
+  }
+
   // A run that goes on: text is set as text, never as markup.
   const run = document.getElementById("run");
   if (!run || !run.dataset.live) return;
@@ -29,6 +52,14 @@
 
   const states = ["pass", "fail", "timeout", "edit", "skip"];
   const setClass = (at, name) => { at.classList.remove(...states); at.classList.add(name); };
+  const list = (section, at, texts) => {
+    element(section).hidden = texts.length === 0;
+    element(at).replaceChildren(...texts.map((text) => {
+      const item = document.createElement("li");
+      item.textContent = text;
+      return item;
+    }));
+  };
   const state = (s) => {
     element("words").textContent = s.words;
     setClass(run, s.class);
@@ -41,12 +72,8 @@
       at.querySelector(".sign").textContent = step.mark;
       at.querySelector(".words").textContent = step.words;
     }
-    element("changes").hidden = s.files.length === 0;
-    element("files").replaceChildren(...s.files.map((name) => {
-      const item = document.createElement("li");
-      item.textContent = name;
-      return item;
-    }));
+    list("changes", "files", s.files);
+    list("processes", "process-list", s.processes);
   };
   const output = (o) => {
     const step = element("step-" + o.step);
@@ -67,6 +94,6 @@
   events.addEventListener("state", (e) => { link.textContent = ""; state(JSON.parse(e.data)); });
   events.addEventListener("output", (e) => output(JSON.parse(e.data)));
   events.addEventListener("end", () => { events.close(); clearInterval(ticking); location.reload(); });
-  events.addEventListener("error", () => { link.textContent = "the connection is lost; trying again"; });
+  events.addEventListener("error", () => { link.textContent = " · the connection is lost; trying again"; });
   events.addEventListener("open", () => { link.textContent = ""; });
 })();

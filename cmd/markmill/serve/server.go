@@ -3,19 +3,16 @@ package serve
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"markmill/cmd/api"
 	"markmill/cmd/markmill/child"
+	"markmill/cmd/markmill/mcp"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/html"
@@ -30,7 +27,14 @@ type Options struct {
 	Root    string // of the repository, or a folder outside one
 	Listen  string // host and port; a port of 0 is any that is free
 	Role    role   // of those who sign in with an address that is printed
-	User    string // whose program it is: the actor of every action
+	User    string // whose program it is: the actor of every action, for a person who has signed in with a token
+
+	Cert, Key   string   // files of TLS; "" is plain HTTP
+	Hosts       []string // names under which it is reached, besides those of the certificate
+	Proxies     []string // addresses and networks of a proxy that names its users
+	ProxyHeader string   // in which header
+	Webhook     string   // file of the secret of webhooks; "" is WebhookVariable
+	Tokens      string   // file of people and their roles; "" is nobody: whoever has a printed address acts as User
 }
 
 // Limits of what a client can take.
@@ -54,10 +58,17 @@ type server struct {
 	began    time.Time
 	closing  <-chan struct{}
 	watching gauge // streams that are open
+	running  processes
+	seen     sweepsSeen
+	catching catchingUp
+	feed     feed
+	agents   *mcp.HTTP
+	hooks    *hooks
+	outdated *child.Program // for what a push asks for, so that no page waits for it
 }
 
-// newServer makes the server for an address that is listened on. say tells the terminal something.
-func newServer(o Options, address string, say func(string)) (*server, error) {
+// newServer makes the server behind a door. say tells the terminal something.
+func newServer(o Options, d door, say func(string)) (*server, error) {
 	eng, repo, err := api.NewEngine(o.Root)
 	if err != nil {
 		return nil, err
@@ -67,20 +78,35 @@ func newServer(o Options, address string, say func(string)) (*server, error) {
 		root = repo.Root()
 	}
 	o.Root = root
-	return &server{Options: o, engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
+	var people *tokens
+	if o.Tokens != "" {
+		if people, err = newTokens(o.Tokens, say); err != nil {
+			return nil, fmt.Errorf("--tokens %s: %w", o.Tokens, err)
+		}
+	}
+	g := newGuard(d, o.Role, people, say)
+	pushes, err := newHooks(o.Webhook, g)
+	if err != nil {
+		return nil, err
+	}
+	return &server{Options: o, hooks: pushes,
+		outdated: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, 1)},
+
+		agents: mcp.NewHTTP(mcp.Options{Program: o.Program, Version: o.Version, Root: root}, agentOf),
+		engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
 		program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, maxPrograms)},
-		guard:   newGuard(address, o.Role, say)}, nil
+		guard:   g}, nil
 }
 
 // Serve answers until ctx ends. It prints the address to sign in with.
 func Serve(ctx context.Context, stdout io.Writer, o Options) error {
-	listener, err := listen(ctx, o.Listen)
+	d, listener, err := newDoor(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
 	var printing sync.Mutex
-	s, err := newServer(o, listener.Addr().String(), func(words string) {
+	s, err := newServer(o, d, func(words string) {
 		printing.Lock()
 		defer printing.Unlock()
 		fmt.Fprintln(stdout, words)
@@ -89,41 +115,30 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 		return err
 	}
 	s.closing = ctx.Done()
+	s.feed.store, s.feed.end = s.store, s.closing
 	s.guard.offer()
+	var pushes sync.WaitGroup
+	defer pushes.Wait()
+	pushing, stop := context.WithCancel(ctx)
+	defer stop()
+	s.hooks.run = s.pushed
+	pushes.Go(func() { s.hooks.serve(pushing) })
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
 	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(netutil.LimitListener(listener, maxConnections)) }()
+	go func() { ended <- web.Serve(s.guard.behind(listener)) }()
 	select {
 	case err = <-ended:
 		return err
 	case <-ctx.Done():
 	}
+	s.agents.Close()
 	last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := web.Shutdown(last); err != nil {
 		return web.Close()
 	}
 	return nil
-}
-
-// listen listens on the loopback interface only.
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %s: give an address and a port, as in 127.0.0.1:8080", address)
-	}
-	ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
-	if err != nil || host == "" {
-		return nil, fmt.Errorf("--listen %s: %w", address, errors.Join(err, errors.New("the host is not known")))
-	}
-	for _, ip := range ips {
-		if !ip.IP.IsLoopback() {
-			return nil, fmt.Errorf("--listen %s: the workbench listens on the loopback interface only; to reach it "+
-				"from another machine, forward the port with ssh -L", address)
-		}
-	}
-	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 }
 
 //go:embed pages serve.css serve.js openapi.json
@@ -136,6 +151,8 @@ func (s *server) routes() http.Handler {
 		mux.Handle(r.pattern, s.guard.let(r.needs, r.do))
 	}
 	mux.HandleFunc("GET /sign-in", s.guard.signIn)
+	mux.HandleFunc("POST /sign-in", s.guard.signInToken)
+	mux.HandleFunc("POST /webhook", s.hooks.take)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	style := append(html.Style(), asset("serve.css")...)
@@ -154,6 +171,16 @@ func Patterns() (list []string) {
 		list = append(list, r.pattern)
 	}
 	return list
+}
+
+// Needs is the role that an address of Patterns needs.
+func Needs(pattern string) string {
+	for _, r := range (&server{guard: &guard{}}).pages() {
+		if r.pattern == pattern {
+			return r.needs.String()
+		}
+	}
+	return ""
 }
 
 // OpenAPI is the description of the addresses for programs.
@@ -176,10 +203,15 @@ func (s *server) pages() []route {
 		{"GET /runs/{id}/files/{path...}", read, s.file},
 		{"GET /runs/{id}/verify", read, s.verify},
 		{"GET /compare", read, s.compare},
+		{"GET /sweeps", read, s.sweeps},
+		{"GET /sweeps/{id}", read, s.sweep},
+		{"GET /sweeps/{id}/live", read, s.sweepLive},
+		{"GET /sweeps/{id}/page", read, s.sweepPage},
 		{"GET /approvals", read, s.approvals},
 		{"GET /checks", read, s.checks},
 		{"GET /new", run, s.form},
 		{"POST /new", run, s.launch},
+		{"POST /outdated", run, s.catchUp},
 		{"POST /runs/{id}/abort", run, s.act(abortRun)},
 		{"POST /runs/{id}/steer", run, s.act(steerRun)},
 		{"POST /runs/{id}/fork", run, s.fork},
@@ -190,6 +222,10 @@ func (s *server) pages() []route {
 		{"POST /sign-out", read, s.guard.signOut},
 		{"POST /address", approve, s.address},
 		{"GET /metrics", read, s.metrics},
+		{"GET /events", read, s.events},
+		{"GET /mcp", read, s.agent},
+		{"POST /mcp", read, s.agent},
+		{"DELETE /mcp", read, s.agent},
 		{"GET /api/v1/openapi.json", read, func(w http.ResponseWriter, _ *http.Request) {
 			give(w, "application/json", asset("openapi.json"))
 		}},
@@ -201,6 +237,8 @@ func (s *server) pages() []route {
 		{"POST /api/v1/runs/{id}/steer", run, s.apiAct(steerRun)},
 		{"POST /api/v1/runs/{id}/reject", approve, s.apiAct(rejectRun)},
 		{"GET /api/v1/notebooks", read, s.apiNotebooks},
+		{"GET /api/v1/sweeps", read, s.apiSweeps},
+		{"GET /api/v1/sweeps/{id}", read, s.apiSweep},
 	}
 }
 

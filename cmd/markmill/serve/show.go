@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ type notice struct{ Words, Link, Label string }
 func (f *frame) MayRun() bool     { return f.Session != nil && f.Session.role >= run }
 func (f *frame) MayApprove() bool { return f.Session != nil && f.Session.role >= approve }
 
+// Named reports whether the session is of a person of the tokens file.
+func (f *frame) Named() bool { return f.Session != nil && f.Session.credential != "" }
+
 // Role is what the browser may do.
 func (f *frame) Role() role { return f.Session.role }
 
@@ -54,13 +58,21 @@ var functions = template.FuncMap{
 	"machine":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"took":        took,
 	"short":       func(id runs.RunID) string { return id.Short() },
-	"value":       func(v codec.Raw) string { return plain.Cut(plain.OneLine(index.Text(v)), 80) },
+	"value":       value,
 	"line":        plain.OneLine,
 	"counted":     plain.Counted,
 	"grouped":     plain.Grouped,
 	"rows":        func(f *frame, rows []homeRow) rowsOf { return rowsOf{f, rows} },
 	"count64":     func(n int64) string { return plain.Grouped(int(n)) },
 	"statedClass": func(s review.State) string { return classOf(string(s)) },
+}
+
+// value is a value on one line, for a cell.
+func value(v codec.Raw) string {
+	if len(v) == 0 {
+		return ""
+	}
+	return plain.Cut(plain.OneLine(index.Text(v)), 80)
 }
 
 // templates are the pages, by the name of their file.
@@ -104,7 +116,8 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name, title string
 }
 
 func (s *server) frame(r *http.Request, title string, body any) *frame {
-	return &frame{Title: title, Here: r.URL.Path, Session: of(r), Root: filepath.Base(s.Root), User: s.User, Body: body}
+	return &frame{Title: title, Here: r.URL.Path, Session: of(r), Root: filepath.Base(s.Root),
+		User: cmp.Or(of(r).name, s.User), Body: body}
 }
 
 // failed answers with an error of the reader's, or of the records.

@@ -1,0 +1,39 @@
+package serve
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestLimits: wrong tokens are counted by place, and however many places there are, little is remembered.
+func TestLimits(t *testing.T) {
+	var l limits
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for n := range missFirst {
+		if !l.mayTry("a", now) {
+			t.Fatalf("try %d is refused", n)
+		}
+		l.missed("a", now)
+	}
+	if l.mayTry("a", now) || !l.mayTry("b", now) {
+		t.Error("another place is refused, or this one is not")
+	}
+	if !l.mayTry("a", now.Add(missEvery)) {
+		t.Error("a place is refused for ever")
+	}
+	for n := range maxPlaces * 2 {
+		l.missed(fmt.Sprint(n), now)
+	}
+	if len(l.places) > maxPlaces {
+		t.Errorf("%d places are remembered", len(l.places))
+	}
+	if l.mayTry("a", now) || l.mayTry("new", now) {
+		t.Error("who guesses from many places is not refused")
+	}
+	now = now.Add(missFirst * missEvery)
+	l.missed("new", now)
+	if len(l.places) != 1 {
+		t.Errorf("%d places are remembered when nobody guesses any more", len(l.places))
+	}
+}
