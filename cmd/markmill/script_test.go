@@ -46,7 +46,8 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 				"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"),
 				"XDG_STATE_HOME":      filepath.Join(home, "state"),
 				"GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@localhost",
-				"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@localhost", "EXAMPLES": examples, "GOGC": rareGC,
+				"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@localhost", "EXAMPLES": examples,
+				"GOGC": rareGC, "GOMEMLIMIT": memoryLimit,
 			} {
 				env.Setenv(name, value)
 			}
