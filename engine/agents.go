@@ -170,7 +170,7 @@ func (p *Plan) protectContract() {
 	if !p.hasAgents() {
 		return
 	}
-	for _, name := range []string{p.sourcePath(), ConfigFile} {
+	for _, name := range []string{p.request.SourcePath(p.root()), ConfigFile} {
 		if pattern := literalPattern(name); name != "" && !slices.Contains(p.notebook.Front.Forbid, pattern) {
 			p.notebook.Front.Forbid = append(slices.Clone(p.notebook.Front.Forbid), pattern)
 		}

@@ -28,6 +28,26 @@ type Reply struct {
 // Answer answers the request of a run that was blocked because it needs an approval, and stores the answer for the next
 // run of the same contract. It returns an error for an approval that would not count, and stores nothing.
 func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply Reply) (*runs.Approval, error) {
+	if job := run.Contract.Job; job != "" {
+		return nil, refused(fmt.Sprintf("the run %s is of job %s, whose queue keeps the answer", run.ID, job),
+			"markmill jobs approve "+job+" grants it, and jobs deny refuses it")
+	}
+	store := e.Store(run.Contract.TargetRepository).Approvals()
+	answer, err := e.answer(run, dir, src, reply, store.Answers)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Approval, store.Answer(answer.Text, answer.Signature)
+}
+
+// AnswerJob is Answer for the run of a job, whose answer the caller keeps.
+func (e *Engine) AnswerJob(run *runs.Run, dir string, src *worktree.Source, reply Reply) (*runs.Answer, error) {
+	return e.answer(run, dir, src, reply, func() ([]runs.Answer, error) { return nil, nil })
+}
+
+// answer makes an answer. earlier returns those that there are.
+func (e *Engine) answer(run *runs.Run, dir string, src *worktree.Source, reply Reply,
+	earlier func() ([]runs.Answer, error)) (*runs.Answer, error) {
 	if err := e.outsideRuns("approve or deny"); err != nil {
 		return nil, err
 	}
@@ -46,14 +66,17 @@ func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply R
 	now := e.Now().UTC()
 	a := &runs.Approval{ID: hex.EncodeToString(id), Answer: runs.AnswerDenied, Contract: request.Contract,
 		Terms: request.Terms, Run: run.ID, Actor: e.User, Time: now, Comment: reply.Comment}
-	store := e.Store(request.Terms.TargetRepository).Approvals()
 	if !reply.Deny {
 		expires, err := conditions.expiry(reply.Expires)
 		if err != nil {
 			return nil, err
 		}
 		a.Answer, a.Expires = runs.AnswerGranted, now.Add(expires)
-		if err := conditions.unanswered(store, request, now); err != nil {
+		answers, err := earlier()
+		if err != nil {
+			return nil, err
+		}
+		if err := conditions.unanswered(answers, request, now); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +96,7 @@ func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply R
 				"nothing was written; docs/policy.md says what counts")
 		}
 	}
-	return a, store.Answer(text, answer.Signature)
+	return &answer, nil
 }
 
 func refused(msg, hint string) error {
@@ -134,11 +157,7 @@ func (c Conditions) expiry(asked time.Duration) (time.Duration, error) {
 }
 
 // unanswered returns an error while an approval of the same contract is unused: a second one would permit a second run.
-func (c Conditions) unanswered(store runs.Approvals, request *runs.ApprovalRequest, now time.Time) error {
-	answers, err := store.Answers()
-	if err != nil {
-		return err
-	}
+func (c Conditions) unanswered(answers []runs.Answer, request *runs.ApprovalRequest, now time.Time) error {
 	d, err := c.decide(answers, request.Contract, &request.Terms, request.Requester, now)
 	if err != nil || len(d.usable) == 0 {
 		return err

@@ -99,10 +99,14 @@ func own(requester runs.Person, actor, principals string) bool {
 
 // actor is who asked for a run, where that is not the user.
 func (e *Engine) actor() string {
-	if person, _ := runs.SplitActor(e.User); person == "" {
+	user := e.User
+	if e.Job != nil { // the worker's user asked for nothing
+		user = e.Job.Requester.User
+	}
+	if person, _ := runs.SplitActor(user); person == "" {
 		return ""
 	}
-	return e.User
+	return user
 }
 
 // until is when a grant expires.
@@ -199,8 +203,11 @@ func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester
 // approval requests the run's approval and uses one if there is any. What it finds goes into the journal. A run without
 // an approval is gated.
 func (r *run) approval() error {
-	store := r.eng.Store(r.plan.root()).Approvals()
+	store, job := r.eng.Store(r.plan.root()).Approvals(), r.eng.Job
 	requester := r.eng.Requester(r.plan.source)
+	if job != nil {
+		requester = job.Requester
+	}
 	terms, err := r.terms(store)
 	if err != nil {
 		return err
@@ -213,6 +220,9 @@ func (r *run) approval() error {
 	request := &runs.ApprovalRequest{Run: r.id, Contract: contract, Terms: *terms, Requester: requester, Time: started}
 	conditions := conditionsOf(r.plan.policies)
 	command := "markmill approve " + string(r.id)
+	if job != nil {
+		command = "markmill jobs approve " + job.ID
+	}
 	if conditions.Signed() {
 		command += " --key FILE"
 	}
@@ -224,8 +234,10 @@ func (r *run) approval() error {
 	if err != nil {
 		return err
 	}
-	if err := store.Request(request); err != nil {
-		return err
+	if job == nil {
+		if err := store.Request(request); err != nil {
+			return err
+		}
 	}
 	if err := r.rec.emit(runs.ApprovalRequested, "", runs.ApprovalRequestedData{Code: runs.CodeApprovalRequired,
 		Message:  "an approval is required; it is granted with: " + command,
@@ -235,8 +247,10 @@ func (r *run) approval() error {
 	if r.verdict.gated {
 		return nil // another gate stands: no approval is spent on a run that cannot start
 	}
-	answers, err := store.Answers()
-	if err != nil {
+	var answers []runs.Answer
+	if job != nil {
+		answers = job.Answers
+	} else if answers, err = store.Answers(); err != nil {
 		return r.refuse(decision{code: runs.CodeApprovalRequired, words: "the approvals cannot be read: " +
 			err.Error()}, command)
 	}
@@ -245,6 +259,9 @@ func (r *run) approval() error {
 		return err
 	}
 	for _, g := range d.usable {
+		if job != nil { // the queue keeps that it is used, by the entries of the job
+			return r.grant(g, conditions, own(requester, g.Actor, g.by.Principals))
+		}
 		by, err := r.eng.Store(r.plan.root()).Citing(g.ID)
 		if err != nil {
 			return err

@@ -186,7 +186,7 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
 	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
-		"normalize", "alerts"},
+		"normalize", "alerts", "repository"},
 	"agents.*": {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "network",
 		"start", "idle"},
 	"alerts.*":  {"webhook", "slack", "mail", "from", "server", "exec"},

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +28,16 @@ func TestParseConfig(t *testing.T) {
 	} {
 		if _, err := ParseConfig("markmill.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestConfigKeysAreThoseOfTheType(t *testing.T) {
+	for i := range reflect.TypeFor[Config]().NumField() {
+		field := reflect.TypeFor[Config]().Field(i)
+		key := field.Tag.Get("yaml")
+		if key != "" && key != "-" && !slices.Contains(configKeys[""], key) {
+			t.Errorf("%s: the key %q of markmill.yaml is not known", field.Name, key)
 		}
 	}
 }

@@ -38,6 +38,9 @@ type Engine struct {
 	// Ended gets the run directory of each run whose record has become complete; it must not wait. nil does nothing.
 	Ended func(dir string)
 
+	// Job is the job of a queue that runs are of; nil: they are of none.
+	Job *Job
+
 	// Warm is what the next run begins with if it fits; Run takes it away.
 	Warm *Warm
 
@@ -47,6 +50,14 @@ type Engine struct {
 	Kernels func(name string) (kernel.Kernel, bool)
 
 	warden *process.Warden // of all runs; nil: each has its own
+}
+
+// Job is a job of a queue. The approvals of its runs are asked for and given there, and are good for the job: for one
+// run, and for what other workers make of it when it is cut.
+type Job struct {
+	ID        string
+	Requester runs.Person   // who submitted it
+	Answers   []runs.Answer // to what its runs asked, since one came to its end
 }
 
 // NewID makes the id of a run of a notebook.

@@ -62,22 +62,22 @@ func (p *Plan) root() string {
 	return cmp.Or(p.request.Origin, p.source.Root())
 }
 
-// sourcePath is the path of the notebook in its output: relative to the root of the repository, or outside one to the
-// working directory. It is "" if the notebook has no path or is elsewhere.
-func (p *Plan) sourcePath() string {
-	if p.request.MadeOf != "" { // what is run again is the output of the same source
-		return p.request.MadeOf
+// SourcePath is the path of the notebook in its output: relative to the root of the repository, or outside one ("") to
+// the working directory. It is "" if the notebook has no path or is elsewhere.
+func (r *Request) SourcePath(root string) string {
+	if r.MadeOf != "" { // what is run again is the output of the same source
+		return r.MadeOf
 	}
-	if p.request.Path == "-" || strings.Contains(p.request.Path, "://") {
+	if r.Path == "-" || strings.Contains(r.Path, "://") {
 		return ""
 	}
-	root, err := p.root(), error(nil)
+	var err error
 	if root == "" {
 		if root, err = os.Getwd(); err != nil {
 			return ""
 		}
 	}
-	path, err := filepath.Abs(p.request.Path)
+	path, err := filepath.Abs(r.Path)
 	if err != nil {
 		return ""
 	}
@@ -103,6 +103,9 @@ func (p *Plan) sourcePath() string {
 func (r *run) contract() runs.ContractData {
 	c := r.plan.contract()
 	c.Parameters, c.Environment = r.parameters(), names(r.ws.environment(&workdir{}, ""))
+	if r.eng.Job != nil {
+		c.Job = r.eng.Job.ID
+	}
 	return c
 }
 

@@ -28,7 +28,8 @@ func options(o runs.OptionsData) runs.OptionsData {
 
 // terms are what a contract allows and expects, on which commit.
 func terms(c runs.ContractData) runs.ContractData {
-	c.TaskID, c.TargetRepository, c.Parameters, c.Environment, c.Dirty, c.DirtyFiles = "", "", nil, nil, "", 0
+	c.TaskID, c.Job, c.TargetRepository, c.Parameters, c.Environment = "", "", "", nil, nil
+	c.Dirty, c.DirtyFiles = "", 0
 	return c
 }
 

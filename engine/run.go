@@ -177,7 +177,7 @@ func (r *run) begin() error {
 	p, root := r.plan, r.plan.root()
 	if err := r.rec.emit(runs.RunStarted, "", runs.RunStartedData{
 		RunID: r.id, Markmill: r.eng.Version, Views: runs.ViewsVersion, Notebook: p.request.Path,
-		SourcePath: p.sourcePath(),
+		SourcePath: p.request.SourcePath(root),
 		Form:       string(p.notebook.Form), SourceFile: p.sourceFile(), Repository: root, Folder: p.folder(),
 		Depth: p.depth,
 		Actor: r.eng.actor(),

@@ -27,9 +27,16 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 		Environment: c.Environment, Dirty: c.Dirty, Cwd: p.request.Cwd,
 		Copy: p.copies(), Branch: p.request.Branch,
 	}
+	if job := r.eng.Job; job != nil {
+		t.Job, t.TargetRepository, t.Environment = job.ID, "", nil
+	}
 	for _, b := range p.values() {
 		param := runs.TermsParam{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON()}
-		if b.Value.Type == notebooks.TypeSecret {
+		switch {
+		case b.Value.Type != notebooks.TypeSecret:
+		case r.eng.Job != nil:
+			param.Value = runs.WorkersSecret
+		default:
 			var err error
 			if param.Value, err = store.Conceal(b.Value.Reveal(), r.eng.Random); err != nil {
 				return nil, err

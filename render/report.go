@@ -88,7 +88,6 @@ func (r *report) facts() {
 	row("base commit", run.Contract.BaseCommit)
 	if c := run.Completed; c != nil {
 		row("result commit", c.ResultCommit)
-		row("ref", c.Ref)
 		if c.Bundle != nil {
 			row("commits", c.Bundle.File)
 			row("their digest", string(c.Bundle.Digest))

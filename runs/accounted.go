@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// sealedFrom is the version of the views since which every file of a record is a view, or an event has its digest.
-const sealedFrom = 2
-
 // isView reports whether a file is made from the journal and the other files, so that verification makes it again to
 // compare it. SHA256SUMS and what comes after the run are checked by themselves.
 func (r *Run) isView(name string) bool {
@@ -74,7 +71,6 @@ func (c *check) accounted() {
 		case extra == PatchFile && (run.Diff == nil || run.Diff.Patch == "") && digest == DigestOf(nil):
 			// Every record has a patch, which is empty when nothing was compared.
 		case leaked && digest == DigestOf([]byte(LeakNote)):
-		case run.Started.Views < sealedFrom && unsealed(extra, run.Completed.Status):
 		default:
 			c.v.find(extra, "is in the record, and no event accounts for it")
 		}
@@ -93,16 +89,4 @@ func (c *check) extraFiles(known map[string]Digest) (extra []string) {
 		c.v.find(c.record.path, "cannot be listed: %s", cause(err))
 	}
 	return extra
-}
-
-// unsealed reports whether versions before 0.1 wrote such a file without an event that names it.
-func unsealed(name string, status Status) bool {
-	parts := strings.Split(name, "/")
-	switch {
-	case name == TraceFile, strings.HasPrefix(name, ResumedDir+"/"):
-		return true
-	case len(parts) < 3 || parts[0] != StepsDir:
-		return false
-	}
-	return status != Pass || parts[2] == ReplayDir || strings.HasPrefix(parts[2], "attempt-")
 }

@@ -15,9 +15,11 @@ import (
 const ApprovalNamespace = "markmill-approval"
 
 // Terms are what an approval approves: everything that decides what a run does and may do. Their digest is the
-// contract's name; a single different byte makes another contract.
+// contract's name; a single different byte makes another contract. Those of a job leave out what belongs to the machine
+// that runs it: the path of the repository, which variables the machine has set, and the values of secrets.
 type Terms struct {
 	TaskID               string        `json:"task_id"`
+	Job                  string        `json:"job,omitzero"` // of a queue
 	TargetRepository     string        `json:"target_repository"`
 	Folder               string        `json:"folder,omitzero"` // of a run outside a repository
 	BaseCommit           string        `json:"base_commit"`
@@ -52,8 +54,12 @@ type Terms struct {
 	Branch     string   `json:"branch"`
 }
 
+// WorkersSecret stands in the terms of a job for the value of a secret: that is the worker's, and no two workers could
+// compare it without a key that would let others guess it.
+var WorkersSecret = codec.Raw(`"the worker's"`)
+
 // TermsParam is a parameter. A secret's value is a digest keyed with the store's own key, so that it can be compared
-// but not guessed.
+// but not guessed; that of a job's run is WorkersSecret.
 type TermsParam struct {
 	Name  string    `json:"name"`
 	Type  string    `json:"type"`
@@ -126,7 +132,7 @@ func differing[V any](a, b map[string]V, same func(V, V) bool) []string {
 func (t *Terms) contradicts(r *Run) (string, error) {
 	c := &r.Contract
 	want := *t
-	want.TaskID, want.TargetRepository, want.BaseCommit = c.TaskID, c.TargetRepository, c.BaseCommit
+	want.TaskID, want.Job, want.TargetRepository, want.BaseCommit = c.TaskID, c.Job, c.TargetRepository, c.BaseCommit
 	want.Notebook, want.Folder = r.Source, r.Started.Folder
 	want.AllowedPaths, want.AllowedAlso = c.AllowedPaths, c.AllowedAlso
 	want.ForbiddenPaths, want.ForbiddenActions = c.ForbiddenPaths, c.ForbiddenActions
@@ -136,9 +142,14 @@ func (t *Terms) contradicts(r *Run) (string, error) {
 	want.MutationMode, want.RiskClass, want.Dirty = c.MutationMode, c.RiskClass, c.Dirty
 	want.VerificationCommands, want.EvidenceExpectations = c.VerificationCommands, c.EvidenceExpectations
 	want.Steps, want.Environment, want.Parameters = r.Plan.Steps, c.Environment, nil
+	if c.Job != "" {
+		want.TargetRepository, want.Environment = "", nil
+	}
 	for i, p := range c.Parameters {
 		value := p.Value
-		if p.Type == "secret" && i < len(t.Parameters) && t.Parameters[i].Name == p.Name {
+		if p.Type == "secret" && c.Job != "" {
+			value = WorkersSecret
+		} else if p.Type == "secret" && i < len(t.Parameters) && t.Parameters[i].Name == p.Name {
 			value = t.Parameters[i].Value
 		}
 		want.Parameters = append(want.Parameters, TermsParam{p.Name, p.Type, value})

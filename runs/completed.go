@@ -59,12 +59,10 @@ type CompletedData struct {
 	Blockers                []Blocker `json:"blockers,omitempty"`
 	SourceRepositoryMutated bool      `json:"source_repository_mutated"`
 	ResultCommit            string    `json:"result_commit,omitzero"`
-	// Bundle holds the run's commits; nil for a run that changed nothing, and in records of versions before bundles.
-	Bundle *BundleData `json:"bundle,omitempty"`
-	// Ref is where versions before bundles put the run's commits: refs/markmill/runs/<run-id> in the user's repository.
-	Ref           string   `json:"ref,omitzero"`
-	NotApplicable []string `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
-	Signal        int      `json:"signal,omitzero"`          // of an interrupted run
+	// Bundle holds the run's commits; nil for a run that changed nothing.
+	Bundle        *BundleData `json:"bundle,omitempty"`
+	NotApplicable []string    `json:"not_applicable,omitempty"` // "check: reason" of what a block skipped
+	Signal        int         `json:"signal,omitzero"`          // of an interrupted run
 	// Aborted says who asked for the end of the run (runs abort); nil if nobody did.
 	Aborted *AbortData `json:"aborted,omitempty"`
 	// InnerRuns are runs that a step made and that outlived it.

@@ -8,6 +8,7 @@ import (
 // ContractData is the data of task.contract.created: what was asked and what is allowed.
 type ContractData struct {
 	TaskID               string      `json:"task_id"`
+	Job                  string      `json:"job,omitzero"` // of a queue, that the run is of
 	TargetRepository     string      `json:"target_repository"`
 	BaseCommit           string      `json:"base_commit"`
 	AllowedPaths         []string    `json:"allowed_paths"`

@@ -352,7 +352,11 @@ func TestAgentsCommand(t *testing.T) {
 			t.Parallel()
 			l := newAgentLab(t, "mine")
 			l.admit("--program", l.actor(all[v.scenario]), "--credential", "TOKEN")
-			l.settings("    idle: 1s\n")
+			idle := "60s"
+			if slices.ContainsFunc(all[v.scenario], func(t scripted.Turn) bool { return t.Hang }) {
+				idle = "1s"
+			}
+			l.settings("    idle: " + idle + "\n")
 			l.scenario(v.scenario, v.verdict)
 		})
 	}

@@ -66,7 +66,7 @@ func newClosedIn(t *testing.T, dir string) *closed {
 		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
 		"XDG_STATE_HOME=" + filepath.Join(home, "state"), "TMPDIR=" + filepath.Join(dir, "tmp"),
 		"GIT_CONFIG_NOSYSTEM=1",
-		"TOKEN=hunter2-is-the-word", "GOGC=" + rareGC,
+		"TOKEN=hunter2-is-the-word", "GOGC=" + rareGC, "GOMEMLIMIT=" + memoryLimit,
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost"}
 	c.write("src/a.txt", "one\n")
 	c.write("src/dir/b.txt", "two\n")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,19 +32,9 @@ Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such 
 			if err != nil {
 				return err
 			}
-			there, err := src.RunRefs()
-			if err != nil {
-				return err
-			}
 			switch done := run.Completed; {
 			case done == nil:
 				return usagef("run %s has not ended; its commits are written at its end", run.ID)
-			case done.Bundle == nil && slices.Contains(there, string(run.ID)):
-				_, err = fmt.Fprintln(a.stdout, done.Ref)
-				return err
-			case done.Bundle == nil && done.Ref != "":
-				return usagef("run %s was made by an earlier version, which wrote its commits to its repository: %s",
-					run.ID, done.Ref)
 			case done.Bundle == nil:
 				return usagef("run %s has no commits: it %s", run.ID, withoutCommits(run))
 			}

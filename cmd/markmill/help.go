@@ -44,7 +44,7 @@ var runGroups = []group{
 		"print"}},
 	{"The workbench", []string{"listen", "role", "tokens", "cert", "host", "proxy", "proxy-header",
 		"webhook-secret"}},
-	{"A NATS server", []string{"nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
+	{"A NATS server", []string{"files", "nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
 	{"OUTPUT", []string{"frozen", "report-mode", "no-report-mode", "timings", "update", "sanitize-with"}},

@@ -145,6 +145,10 @@ func workerArgs(f *pflag.FlagSet, files bool) (args []string, err error) {
 		switch flag.Name {
 		case "launch", "launch-count", "print", "image", "secret", "drain":
 			return
+		case "files":
+			if files && !strings.Contains(value, "://") {
+				value, err = filepath.Abs(value)
+			}
 		case "repo", "nats-creds", "nats-ca", "nats-cert", "nats-key":
 			if files {
 				var absErr error

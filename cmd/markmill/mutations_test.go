@@ -44,7 +44,7 @@ echo "3 passed, 0 failed"
 `
 
 // TestMutations changes real run directories in every class of bytes, one change at a time, and verify must see
-// each. What it cannot see is a change that whoever made it has carried through all files. It tries every 24th change
+// each. What it cannot see is a change that whoever made it has carried through all files. It tries every 48th change
 // of a kind; with MARKMILL_ALL set, each.
 func TestMutations(t *testing.T) {
 	tried, missed := 0, 0
@@ -169,7 +169,7 @@ func (m *mutator) with(file, kind, what string, change func([]byte) []byte) {
 	if bytes.Equal(now, old) {
 		return
 	}
-	if m.seen[kind]++; m.seen[kind]%24 != 1 && !everything() {
+	if m.seen[kind]++; m.seen[kind]%48 != 1 && !everything() {
 		return
 	}
 	if err := os.WriteFile(file, now, 0o600); err != nil {

@@ -112,9 +112,9 @@ var buildProgram = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// rareGC is GOGC for the programs that tests start by the hundred: none lives long, and collecting garbage takes a
-// fourth of the processor time of a run.
-const rareGC = "400"
+// The programs that tests start by the hundred collect no garbage below a limit: none lives long, and collecting takes
+// a fourth of the processor time of a run.
+const rareGC, memoryLimit = "off", "256MiB" // GOGC and GOMEMLIMIT
 
 // everything reports whether tests repeat the same path for as many inputs as they have. By default they take a sample,
 // so that all tests together take a minute or two.

@@ -44,6 +44,8 @@ func (o *queueOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.CA, "nats-ca", "", "`FILE` with the certificates that sign the server's")
 	f.StringVar(&o.Cert, "nats-cert", "", "`FILE` with the certificate for a server that asks for one")
 	f.StringVar(&o.Key, "nats-key", "", "`FILE` with the key of --nats-cert")
+	f.StringVar(&o.Files, "files", "", "where files above 512 KB are kept, for all who use the queue: a `PLACE` such "+
+		"as /mnt/shared or s3://BUCKET/PREFIX (default: $MARKMILL_FILES, else in the queue)")
 	f.IntVar(&o.Replicas, "replicas", 1,
 		"copies `N` of everything in a cluster, when the first command makes the streams")
 }
@@ -58,8 +60,15 @@ func (a *app) call(do string, o *queueOptions) (*queue.Call, error) {
 }
 
 func (a *app) callFor(do string, o *queueOptions, store runs.Store, src *worktree.Source) *queue.Call {
+	server := o.Server
+	server.Files = cmp.Or(server.Files, a.env("MARKMILL_FILES"))
+	if server.Files != "" && !strings.Contains(server.Files, "://") {
+		if abs, err := filepath.Abs(server.Files); err == nil { // else it is refused where it is opened
+			server.Files = abs
+		}
+	}
 	return &queue.Call{Do: do, Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: a.userName(),
-		Server: o.Server}
+		Server: server}
 }
 
 // becomeQueue runs the queue's program in the place of this one.
@@ -76,16 +85,40 @@ func (a *app) becomeQueue(call *queue.Call) error {
 	return become(program, queueProgram, string(text))
 }
 
+// jobOptions are the options of a job that the rows of a sweep have, too.
+type jobOptions struct {
+	priority string
+	labels   []string
+	retries  int
+}
+
+func (o *jobOptions) flags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.labels, "label", nil, "`LABEL,…` that a worker must offer to take the job; repeatable")
+	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
+	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
+}
+
+func (o *jobOptions) check() (err error) {
+	if o.labels, err = queue.CheckLabels(o.labels); err != nil {
+		return err
+	}
+	if !slices.Contains(queue.Priorities, queue.Priority(o.priority)) {
+		return usagef("--priority %s is not known; known: high, normal, low", o.priority)
+	}
+	if o.retries < 0 {
+		return usagef("--retries %d; give a number from 0 on", o.retries)
+	}
+	return nil
+}
+
 // submitOptions are the options of submit.
 type submitOptions struct {
 	queueOptions
-	run          *runOptions
+	run *runOptions
+	jobOptions
 	queue        string
 	key          string
-	priority     string
-	labels       []string
 	after        []string
-	retries      int
 	wait, follow bool
 	json         bool
 }
@@ -128,15 +161,13 @@ cannot be reached.`,
 	f.StringSliceVar(&r.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
 	f.StringVar(&o.queue, "queue", queue.DefaultQueue, "`NAME` of the queue")
 	f.StringVar(&o.key, "key", "", "`ID` of the job: it is submitted only if there is none of that id")
-	f.StringSliceVar(&o.labels, "label", nil, "`LABEL,…` that a worker must offer to take the job; repeatable")
 	f.StringSliceVar(&o.after, "after", nil,
 		"take the job only when the jobs `ID,…` have completed, and cancel it when one of them fails; repeatable")
-	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
-	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
+	o.jobOptions.flags(f)
 	f.BoolVar(&o.wait, "wait", false, "wait for the end, and fetch the record")
 	f.BoolVar(&o.follow, "follow", false, "as --wait, and print each step as it begins")
 	jsonFlag(c, &o.json, "job")
-	o.flags(f)
+	o.queueOptions.flags(f)
 	return c
 }
 
@@ -164,13 +195,8 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return usagef("--after names %d jobs; give at most 100, or a job that comes after some of them", len(o.after))
 	}
 	o.after = slices.Compact(slices.Sorted(slices.Values(o.after)))
-	labels, err := queue.CheckLabels(o.labels)
-	if err != nil {
+	if err := o.jobOptions.check(); err != nil {
 		return err
-	}
-	o.labels = labels
-	if !slices.Contains(queue.Priorities, queue.Priority(o.priority)) {
-		return usagef("--priority %s is not known; known: high, normal, low", o.priority)
 	}
 	given := len(r.req.Given) > 0
 	src, madeOf, err := a.readRun(path, false, given)
@@ -211,6 +237,10 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		a.tell("markmill: uncommitted changes stay here (%s); the job begins with commit %s\n",
 			plain.Counted(len(dirty), "file"), spec.Base)
 	}
+	if plan.Contract().ApprovalRequired {
+		a.tell("markmill: job %s needs an approval: when a worker asks for it, markmill jobs approve %[1]s grants it\n",
+			spec.ID)
+	}
 	call := a.callFor("submit", &o.queueOptions, a.store(repo.Root()), repo)
 	call.Spec, call.Wait, call.Follow, call.JSON = spec, o.wait, o.follow, o.json
 	return a.runQueue(ctx, call)
@@ -239,12 +269,17 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		return nil, err
 	}
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
+	req.MadeOf = req.SourcePath(repo.Root()) // which a worker elsewhere cannot find out
+	series := ""
+	if rules := plan.Notebook().Front.Alerts; rules != nil {
+		series = queue.SeriesBy(rules, plan.Parameters())
+	}
 	if eng.Config.Repository != "" {
 		if err := queue.CheckRepository(eng.Config.Repository); err != nil {
 			return nil, err
 		}
 	}
-	single, err := a.singleton(plan, eng)
+	single, err := singleton(plan.Notebook(), eng, plan.Request(), plan.Given())
 	if err != nil {
 		return nil, err
 	}
@@ -254,25 +289,27 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 	}
 	return &queue.Spec{ID: id, Queue: o.queue, Priority: queue.Priority(o.priority), Labels: o.labels, After: o.after,
 		Singleton: single, Signed: key != "", Request: req, Base: string(base), Retries: o.retries,
-		Project:    filepath.Base(repo.Root()),
+		Project: filepath.Base(repo.Root()), Series: series,
 		Repository: eng.Config.Repository,
-		By:         a.userName(), Host: host}, nil
+		By:         a.userName(), Email: repo.Email(), Host: host}, nil
 }
 
-// singleton is what the front matter says of other jobs of the same key; nil where they do not matter.
-func (a *app) singleton(plan *engine.Plan, eng *engine.Engine) (*queue.Singleton, error) {
-	front := plan.Notebook().Front.Singleton
+// singleton is what the front matter says of other jobs of the same key; nil where they do not matter. given are the
+// values that an agent is told.
+func singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, given []notebooks.Bound) (
+	*queue.Singleton, error) {
+	front := nb.Front.Singleton
 	if front.Key == "" || front.Overlap == notebooks.OverlapAllow {
 		return nil, nil
 	}
-	key, err := api.OutputPath(front.Key, eng, plan.Request())
+	key, err := api.OutputPath(front.Key, eng, req)
 	if err != nil {
 		return nil, err
 	}
 	s := &queue.Singleton{Key: key, Overlap: front.Overlap}
 	if s.Overlap == queue.OverlapSteer {
 		s.Say = "This run was started again, and is not. Go on with these parameters:\n"
-		for _, b := range plan.Given() {
+		for _, b := range given {
 			s.Say += b.Param.Name + " = " + b.Value.String() + "\n"
 		}
 	}
@@ -407,7 +444,7 @@ Exit codes: as of its commands.`,
 		"`FOLDER` of the Git repository (default: the one around the working directory)")
 	list := a.jobsList(&o)
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsDesk(&o))
+	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsApprove(&o), a.jobsDeny(&o), a.jobsDesk(&o))
 	for _, d := range []struct {
 		do, short, long, codes string
 		reason, json           bool
@@ -485,8 +522,8 @@ func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
-		Long: `Lists jobs with their state: held (it comes after others), enqueued, leased (a worker has it), running (which
-step), completed, failed, canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
+		Long: `Lists jobs with their state: held (it comes after others), enqueued, unapproved (its run needs an approval), leased (a
+worker has it), running (which step), completed, failed, canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n" +
@@ -506,8 +543,8 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			}
 			for _, s := range states {
 				if !slices.Contains(queue.States, queue.State(s)) {
-					return usagef("--state %s is not known; known: held, enqueued, leased, running, completed, "+
-						"failed, canceled, dead", s)
+					return usagef("--state %s is not known; known: held, enqueued, unapproved, leased, running, "+
+						"completed, failed, canceled, dead", s)
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
+
+	"markmill/notebooks/codec"
 )
 
 // TestQueue runs the scripts of submit, worker and jobs, with the program that they start beside markmill.
@@ -15,15 +19,45 @@ func TestQueue(t *testing.T) {
 	}
 	builtProgram(t)
 	buildQueue(t)
-	runScripts(t, "testdata/queue")
+	runScripts(t, "testdata/queue", "NATS="+natsServer(t))
 }
 
-// buildQueue builds the program beside markmill.
+// buildQueue builds the program beside markmill, and the server of scripts whose workers share only the network.
 func buildQueue(t *testing.T) {
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o",
-		filepath.Join(testSetup.binaries, queueProgram), "markmill/cmd/markmill-queue")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", testSetup.binaries+"/",
+		"markmill/cmd/markmill-queue", "github.com/nats-io/nats-server/v2")
 	cmd.Dir, cmd.Env = testSetup.source, testSetup.env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// natsServer starts a server on a free port of the loopback interface, and returns its address.
+func natsServer(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command(filepath.Join(testSetup.binaries, "nats-server"), "-a", "127.0.0.1", "-p", "-1", "-js", "-sd",
+		filepath.Join(dir, "store"), "-l", filepath.Join(dir, "log"), "--ports_file_dir", dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // by the signal
+	})
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		files, err := filepath.Glob(filepath.Join(dir, "*.ports"))
+		if err == nil && len(files) == 1 {
+			text, err := os.ReadFile(files[0])
+			var ports struct {
+				NATS []string `json:"nats"`
+			}
+			if err == nil && codec.UnmarshalForeign(text, &ports) == nil && len(ports.NATS) == 1 {
+				return ports.NATS[0]
+			}
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("the server names no port: %v, %v", files, err)
+		}
 	}
 }

@@ -23,10 +23,8 @@ files, keeps the verdict, and its files are written again. What a run left elsew
 folder, an output notebook that was not moved into place. A run that was interrupted before its first event
 is removed: nothing of it ran.
 
-Earlier versions wrote the commits of every run to the repository, under refs/markmill/runs/. This version
-keeps them in the record, and counts such refs. --remove-refs removes them, and those that markmill runs
-fetch made. If a record of an earlier version has no bundle, the next git gc then deletes the commits of its
-run; the record itself still verifies.`,
+It counts the refs that markmill runs fetch made, under refs/markmill/runs/. --remove-refs removes them; the
+commits stay in the records.`,
 		Example: "  markmill runs reconcile\n  markmill runs reconcile --remove-refs",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.here()
@@ -106,7 +104,7 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, store runs.Stor
 			only++
 		}
 	}
-	a.tell("the repository has %s below refs/markmill/runs, from earlier versions or runs fetch; "+
+	a.tell("the repository has %s below refs/markmill/runs, from runs fetch; "+
 		"the commits of %d are in no record.\n"+
 		"markmill runs reconcile --remove-refs removes all of them\n", plain.Counted(len(ids), "ref"), only)
 	return nil

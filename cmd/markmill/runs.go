@@ -227,8 +227,7 @@ func (a *app) runsVerify() *cobra.Command {
 directory, and lists what does not match. An output notebook is verified by itself and against the run that
 made it, which is found by its digest: it is recorded when both match, and only claimed otherwise. The
 commits in the run's bundle are compared with the record and, inside a repository that has the base commit,
-their trees with its patch. A run of an earlier version has its commits under a ref of the repository that it
-worked on, and they are verified there.
+their trees with its patch.
 
 Of a sweep it verifies the record, each of its runs, and that they are those which the sweep names. A run that was
 pruned is listed as not looked at.
@@ -377,8 +376,8 @@ func (a *app) runsPrune() *cobra.Command {
 		Use: "prune", Short: "Remove old runs", Args: args(0, 0),
 		Long: `Removes runs that are older than --days and not among the newest --keep, and the worktrees kept for reuse
 that no run has used for --days. A run that is still going is not removed. The record of a sweep goes with the last
-of its runs. The repository is not changed: refs of
-earlier versions, and of runs fetch, stay until markmill runs reconcile --remove-refs. Each run prunes at its end;
+of its runs. The repository is not changed: refs that runs fetch made stay until markmill runs reconcile
+--remove-refs. Each run prunes at its end;
 markmill runs maintenance shows what would be removed, and has the system prune every day.`,
 		Example: "  markmill runs prune --keep 50 --days 7",
 		RunE: func(c *cobra.Command, _ []string) error {

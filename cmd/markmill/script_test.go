@@ -20,8 +20,8 @@ func TestScript(t *testing.T) {
 	runScripts(t, "testdata/script")
 }
 
-// runScripts runs the scripts of a folder, each in a home of its own.
-func runScripts(t *testing.T, dir string) {
+// runScripts runs the scripts of a folder, each in a home of its own, with variables NAME=VALUE.
+func runScripts(t *testing.T, dir string, variables ...string) {
 	t.Helper()
 	builtProgram(t)
 	examples, err := filepath.Abs("../../examples")
@@ -46,10 +46,12 @@ func runScripts(t *testing.T, dir string) {
 				"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"),
 				"XDG_STATE_HOME":      filepath.Join(home, "state"),
 				"GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@localhost",
-				"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@localhost", "EXAMPLES": examples, "GOGC": rareGC,
+				"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@localhost", "EXAMPLES": examples,
+				"GOGC": rareGC, "GOMEMLIMIT": memoryLimit,
 			} {
 				env.Setenv(name, value)
 			}
+			env.Vars = append(env.Vars, variables...)
 			if options := os.Getenv("GORACE"); options != "" {
 				env.Setenv("GORACE", options)
 			}

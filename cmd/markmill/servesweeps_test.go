@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"markmill/notebooks/codec"
 )
@@ -113,6 +114,7 @@ func TestServeSweeps(t *testing.T) {
 	defer going.Wait()
 	slow := ""
 	for slow == "" {
+		time.Sleep(20 * time.Millisecond)
 		if ids := d.sweepIDs(); len(ids) > 1 {
 			slow = "/sweeps/" + ids[0]
 		}
@@ -203,5 +205,37 @@ func TestServeProof(t *testing.T) {
 	}
 	if _, page := d.get(run); !strings.Contains(page, "claimed") {
 		t.Error("the page of a run with a changed record says its level is another")
+	}
+}
+
+// TestServeOutdated runs what is outdated from Home.
+func TestServeOutdated(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, notebookRepository(t, map[string]string{"a.md": "# A\n\n```bash {#a}\necho one\n```\n"}), "run")
+	d.live(d.launch(url.Values{"notebook": {"a.md"}, "output": {"a.out.md"}}), "", 0)
+	changed := []byte("# A\n\n```bash {#a}\necho two\n```\n")
+	if err := os.WriteFile(filepath.Join(d.root, "a.md"), changed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	home := func() (page string) {
+		time.Sleep(50 * time.Millisecond) // the states are found in the background
+		_, page = d.get("/")
+		return page
+	}
+	for !strings.Contains(home(), "Run what is outdated (1)") {
+	}
+	if code, to, text := d.post("/outdated", url.Values{}); code != http.StatusSeeOther || to != "/" {
+		t.Fatalf("%d %s\n%s", code, to, text)
+	}
+	for !strings.Contains(home(), ">current<") {
+	}
+	text, err := os.ReadFile(filepath.Join(d.root, "a.out.md"))
+	if err != nil || !strings.Contains(string(text), "two") {
+		t.Errorf("the output is not renewed: %v\n%s", err, text)
+	}
+	for strings.Contains(home(), "being run") {
+	}
+	if page := home(); strings.Contains(page, "outdated") {
+		t.Errorf("after its end: %s", page)
 	}
 }

@@ -35,7 +35,7 @@ type sweepOptions struct {
 
 // sweepFlags are the names of the options that only a sweep has.
 var sweepFlags = []string{"matrix", "params-table", "include", "exclude", "max-runs", "jobs", "max-failures", "queue",
-	"fail-fast"}
+	"fail-fast", "label", "priority", "retries"}
 
 func (o *sweepOptions) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.matrix, "matrix", nil,
@@ -59,7 +59,8 @@ func (o *sweepOptions) flags(f *pflag.FlagSet) {
 func (o *sweepOptions) queueFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.queue.name, "queue", "",
 		"submit each run of a sweep to the queue `NAME`, for workers, and wait for them")
-	o.queue.flags(f)
+	o.queue.jobOptions.flags(f)
+	o.queue.queueOptions.flags(f)
 }
 
 // asked reports whether a sweep is to be run.
@@ -90,6 +91,9 @@ func (o *runOptions) checkSweep(c *cobra.Command, output string) error {
 	case output != "" && o.dirty == string(engine.DirtyInclude):
 		return usagef("--dirty include would take the OUTPUT of one run into the next; commit the changes, or " +
 			"leave OUTPUT out")
+	case o.sweep.queue.name == "" && (c.Flags().Changed("label") || c.Flags().Changed("priority") ||
+		c.Flags().Changed("retries")):
+		return usagef("--label, --priority and --retries are for rows that are jobs: give --queue NAME")
 	case o.sweep.queue.name != "" && c.Flags().Changed("jobs"):
 		return usagef("-j: how many jobs run at once is said to the workers (markmill worker -j); leave it out")
 	case o.sweep.queue.name != "" && (o.dirty == string(engine.DirtyInclude) || len(o.req.Copy) > 0):

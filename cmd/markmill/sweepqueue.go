@@ -10,24 +10,32 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"markmill/cmd/api/sweep"
 	"markmill/engine"
 	"markmill/engine/queue"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/params"
 	"markmill/runs"
 )
 
 // rowOptions say where the rows of a sweep run.
 type rowOptions struct {
 	queueOptions
+	jobOptions
 	name string // of the queue; "" runs them here
 }
 
 // sweepQueue submits the rows of a sweep, through one process of the queue's program.
 type sweepQueue struct {
 	spec  queue.Spec // of all rows
+	eng   *engine.Engine
+	keys  map[string]string // of singletons: the job of the row
+	root  string            // of the repository
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 
@@ -44,6 +52,9 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep, store runs.S
 	if err := queue.CheckName("--queue", o.name); err != nil {
 		return nil, err
 	}
+	if err := o.jobOptions.check(); err != nil {
+		return nil, err
+	}
 	if s.Shared() {
 		return nil, usagef("--queue: the runs of the sweep work in the folder, which no worker has; leave it out")
 	}
@@ -57,9 +68,12 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep, store runs.S
 	if err != nil {
 		host = "unknown"
 	}
-	q := &sweepQueue{waits: map[string]chan queue.RowEnd{},
-		spec: queue.Spec{Queue: o.name, Priority: queue.Normal, Repository: at, Signed: signed,
-			Project: filepath.Base(s.Engine.Source.Root()), By: a.userName(), Host: host}}
+	q := &sweepQueue{waits: map[string]chan queue.RowEnd{}, root: s.Engine.Source.Root(), eng: s.Engine,
+		keys: map[string]string{},
+		spec: queue.Spec{Queue: o.name, Priority: queue.Priority(o.priority), Labels: o.labels, Retries: o.retries,
+			Repository: at, Signed: signed,
+			Project: filepath.Base(s.Engine.Source.Root()), By: a.userName(),
+			Email: s.Engine.Source.Email(), Host: host}}
 	call := a.callFor("sweep", &o.queueOptions, store, s.Engine.Source)
 	program, self, err := sibling(queueProgram)
 	if err != nil {
@@ -119,9 +133,13 @@ func (q *sweepQueue) read(out io.Reader) {
 }
 
 // row submits a row, unless it was.
-func (q *sweepQueue) row(job string, req engine.Request) (sweep.Arrival, error) {
+func (q *sweepQueue) row(job string, req engine.Request) (_ sweep.Arrival, err error) {
 	spec, wait := q.spec, make(chan queue.RowEnd, 1)
 	spec.ID, spec.Base, spec.Output = job, cmp.Or(req.Base, "HEAD"), req.Output
+	req.MadeOf = req.SourcePath(q.root)
+	if spec.Singleton, err = q.singleton(job, req); err != nil {
+		return nil, err
+	}
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
 	spec.Request = req
 	line, err := codec.Marshal(queue.RowCall{Spec: &spec})
@@ -150,6 +168,30 @@ func (q *sweepQueue) row(job string, req engine.Request) (sweep.Arrival, error) 
 	}, err
 }
 
+// singleton is that of a row. Rows of the same key would leave out or cancel each other: only overlap: queue has all of
+// them run.
+func (q *sweepQueue) singleton(job string, req engine.Request) (*queue.Singleton, error) {
+	nb, err := q.eng.Parse(req)
+	if err != nil || nb.Front.Singleton.Key == "" {
+		return nil, err
+	}
+	bound, err := params.Bind(req.Path, nb.Params, req.Given, params.Options{AllowUnknown: true, Getenv: q.eng.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	bound = slices.DeleteFunc(bound, func(b notebooks.Bound) bool { return !b.Given })
+	one, err := singleton(nb, q.eng, req, bound)
+	if err != nil || one == nil || one.Overlap == queue.OverlapQueue {
+		return one, err
+	}
+	if other := q.keys[one.Key]; other != "" {
+		return nil, usagef("singleton: the rows %s and %s have the key %q, and with overlap: %s not both would run; "+
+			"name a parameter of the sweep in the key, or write overlap: queue", other, job, one.Key, one.Overlap)
+	}
+	q.keys[one.Key] = job
+	return one, nil
+}
+
 // end ends the program. The jobs go on, unless cancel says why they do not.
 func (q *sweepQueue) end(cancel string) error {
 	if q == nil {
@@ -167,5 +209,15 @@ func (o *rowOptions) again() string {
 	if o.name == "" {
 		return ""
 	}
-	return " --queue " + o.name
+	words := " --queue " + o.name
+	if len(o.labels) > 0 {
+		words += " --label " + strings.Join(o.labels, ",")
+	}
+	if o.priority != string(queue.Normal) {
+		words += " --priority " + o.priority
+	}
+	if o.retries > 0 {
+		words += fmt.Sprintf(" --retries %d", o.retries)
+	}
+	return words
 }

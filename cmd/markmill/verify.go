@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/files"
 	"markmill/cmd/api/rerun"
 	"markmill/runs"
 )
@@ -54,8 +53,7 @@ func (a *app) verifyRecord(word, allowed string) (*runs.Verification, error) {
 	return runs.At(dir).Verify(api.FoldView, signers)
 }
 
-// verifyCommits adds findings about the commits of the run. Commits in a bundle are verified everywhere, those of an
-// earlier version in a repository that has the ref of the run.
+// verifyCommits adds findings about the commits of the run.
 func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if v.Run.Contract.TargetRepository == "" {
 		return "", nil
@@ -68,12 +66,7 @@ func (a *app) verifyCommits(v *runs.Verification) (words string, err error) {
 	if looked.Commits > 0 {
 		words = fmt.Sprintf(", %d commits", looked.Commits)
 	}
-	switch {
-	case looked.NoRef && src != nil && files.Same(src.Root(), v.Run.Contract.TargetRepository):
-		words += "; its commits are not in the repository any more: their ref was removed"
-	case looked.NoRef:
-		words += fmt.Sprintf("; its commits are looked at in %s only", v.Run.Contract.TargetRepository)
-	case looked.NoBase:
+	if looked.NoBase {
 		words += "; its base commit is not here, so that the patch was not applied to it"
 	}
 	return words, err

@@ -25,9 +25,10 @@ var thorough = os.Getenv("MARKMILL_ALL") != ""
 // "kept 1"; chdir changes to the parent folder, where prints the working folder; env prints the variable STEP_VAR, or
 // "none"; fail ends with exit code 3, without ending the session; raise fails on its line 2; big prints {bytes} times
 // "x"; both prints o1 and o2 on stdout and e1 and e2 on stderr; bytes prints ff 00 fe; stdin prints "eof" if standard
-// input is empty; die prints "last" and kills its own interpreter with signal 9; wait prints "ready" and waits; hang
-// does the same and ignores interrupt and term; closes closes stdout and stderr; closes-all closes every descriptor
-// from 3 on; endless leaves processes that print on both streams without end.
+// input is empty; die prints "last" and kills its own interpreter with signal 9; wait prints "ready" and waits (in
+// Python in short sleeps: CPython sleeps on if a signal comes just before the system call); hang prints "ready", waits,
+// and ignores interrupt and term; closes closes stdout and stderr; closes-all closes every descriptor from 3 on;
+// endless leaves processes that print on both streams without end.
 //
 // Sections that are steps with holes: say prints {text}, show prints the parameter {name}, glue records {text} as the
 // scrap {name}, scrap prints that scrap, and shell runs {code} in sh, on its own streams, and fails if that fails. All

@@ -68,7 +68,7 @@ func (k jupyterKernel) assigned(params []notebooks.Bound) []notebooks.Bound {
 func (k jupyterKernel) isPython() bool { return strings.EqualFold(k.spec.Language, "python") }
 
 // Waits reports whether an interpreter of the kernel can be started before it is known what for (Options.Waits):
-// nothing of a run reaches Python's but its environment, until it is set up.
+// nothing of a run reaches Python's but its environment, until it gets parameters.
 func Waits(k Kernel) bool {
 	j, ok := k.(jupyterKernel)
 	return ok && j.isPython()
@@ -85,13 +85,13 @@ func Ready(ctx context.Context, live Session, params []notebooks.Bound) error {
 	if err == nil {
 		err = s.driver.setParams(params)
 	}
-	if err == nil {
-		err = s.driver.(*jupyterDriver).setUp(ctx)
+	if err == nil && len(params) > 0 {
+		err = s.driver.(*jupyterDriver).silently(ctx, "get_ipython()._mm_first_params()", "it cannot set them")
 	}
 	s.driver.dropParams()
 	if err != nil {
 		return &notebooks.Error{Kind: notebooks.KindProvider, Err: err,
-			Msg: "the kernel " + s.kernel.Name() + ", which had been started ahead, cannot be set up: " + err.Error()}
+			Msg: "the kernel " + s.kernel.Name() + ", which had been started ahead, cannot be used: " + err.Error()}
 	}
 	return nil
 }

@@ -114,9 +114,8 @@ func (d *jupyterDriver) greet(ctx context.Context) (greeting, error) {
 	}()
 	client, err := jupyter.Connect(ctx, d.connection)
 	if err == nil {
-		if d.client = client; !d.s.o.Waits {
-			err = d.setUp(ctx)
-		}
+		d.client = client
+		err = d.setUp(ctx)
 	}
 	if errors.Is(err, jupyter.ErrLost) { // usually because it ends, and then its exit code and last words say why
 		select {
@@ -143,9 +142,13 @@ func (d *jupyterDriver) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	waits := "False"
+	if d.s.o.Waits {
+		waits = "True"
+	}
 	code := fmt.Sprintf("exec(compile(open(%s, 'rb').read(), '<markmill>', 'exec'), "+
-		"{'get_ipython': get_ipython, 'private': %s, 'scraps': %s})",
-		pythonText(d.s.path("setup.py")), pythonText(d.s.o.Private), pythonText(d.s.o.Scraps))
+		"{'get_ipython': get_ipython, 'private': %s, 'scraps': %s, 'waits': %s})",
+		pythonText(d.s.path("setup.py")), pythonText(d.s.o.Private), pythonText(d.s.o.Scraps), waits)
 	return d.silently(ctx, code, "it cannot be set up")
 }
 

@@ -47,7 +47,7 @@ type Options struct {
 	Attributes func(*syscall.SysProcAttr)
 	// EndWithStep ends what a step leaves running with the step. Otherwise it lives until the session is closed.
 	EndWithStep bool
-	// Waits starts an interpreter that gets parameters, and what steps need, with Ready; see the function Waits.
+	// Waits starts an interpreter that gets its parameters with Ready; see the function Waits.
 	Waits bool
 	// Mark, when set, is the run's: everything that the session starts gets it, so that the run's Warden finds it.
 	Mark process.Mark

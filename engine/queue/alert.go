@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -29,8 +30,9 @@ type Alert struct {
 	Project  string     `json:"project"` // name of the repository's folder
 	Notebook string     `json:"notebook"`
 	Title    string     `json:"title,omitzero"`
-	By       string     `json:"by,omitzero"` // NAME=VALUE of the parameters that tell the states apart
-	Run      runs.RunID `json:"run_id"`
+	By       string     `json:"by,omitzero"`    // NAME=VALUE of the parameters that tell the states apart
+	Run      runs.RunID `json:"run_id"`         // "" for a job that left no record
+	Job      string     `json:"job,omitzero"`   // that left no record
 	Time     time.Time  `json:"time"`           // when the run ended
 	About    string     `json:"about"`          // run, check, expression
 	Name     string     `json:"name"`           // of the check; the expression; "" for the run
@@ -47,6 +49,14 @@ type Alert struct {
 
 // Bad reports whether the alert tells of something bad.
 func (a *Alert) Bad() bool { return a.Event != notebooks.AlertRecover }
+
+// Of names the run, or the job that left none.
+func (a *Alert) Of() string {
+	if a.Job != "" {
+		return "job " + a.Job
+	}
+	return "run " + string(a.Run)
+}
 
 // Words say in one line what has happened, without the name of the notebook.
 func (a *Alert) Words() string {
@@ -92,17 +102,48 @@ func NewSeries(project string, run *runs.Run, rules *notebooks.Alerts) *Series {
 	if s.Notebook == "" {
 		s.Notebook = run.Started.Notebook
 	}
+	s.By = SeriesBy(rules, run.Contract.Parameters)
+	return s
+}
+
+// SeriesBy are the values that tell the states of a notebook apart, as a text.
+func SeriesBy(rules *notebooks.Alerts, params []runs.ParamData) string {
+	var by []string
 	for _, name := range rules.By {
-		for _, p := range run.Contract.Parameters {
+		for _, p := range params {
 			if p.Name == name {
-				s.By += fmt.Sprintf("%s=%s ", name, p.Value)
+				by = append(by, fmt.Sprintf("%s=%s", name, p.Value))
 			}
 		}
 	}
-	if s.By != "" {
-		s.By = s.By[:len(s.By)-1]
+	return strings.Join(by, " ")
+}
+
+// SeriesOf is the series of the runs of a job, of which nothing is known yet.
+func SeriesOf(spec *Spec) *Series {
+	return &Series{Project: spec.Project, Notebook: cmp.Or(spec.Request.MadeOf, spec.Request.Path), By: spec.Series,
+		States: map[string]string{}}
+}
+
+// AddJob looks at a job that ended without a record, as Add does at a run that failed. It returns false if the series
+// has looked at it.
+func (s *Series) AddJob(job *Job, title string, rules *notebooks.Alerts, why string, now time.Time) bool {
+	id := runs.RunID(fmt.Sprintf("job %s %d", job.ID, job.Attempts)) // put back, it may end so again
+	if s.Seen(id) {
+		return false
 	}
-	return s
+	s.begin(id, rules)
+	s.turn(Alert{Project: s.Project, Notebook: s.Notebook, Title: title, By: s.By, Job: job.ID, Time: now.UTC(),
+		About: AboutRun, State: stateFailed, Event: notebooks.AlertFail,
+		Message: "it left no record: " + why}, id, rules)
+	return true
+}
+
+// begin replaces the alerts of the series with none.
+func (s *Series) begin(id runs.RunID, rules *notebooks.Alerts) {
+	s.Alerts, s.To = nil, rules.To
+	s.Recent = append(s.Recent, id)
+	s.Recent = s.Recent[max(0, len(s.Recent)-mostRecent):]
 }
 
 // Key names the series: a word.
@@ -122,9 +163,7 @@ func (s *Series) Seen(id runs.RunID) bool { return slices.Contains(s.Recent, id)
 // Add looks at a run that has ended, or was killed, and replaces the alerts of the series with its own. A state that
 // the run says nothing of stays as it was.
 func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now time.Time) {
-	s.Alerts, s.To = nil, rules.To
-	s.Recent = append(s.Recent, run.ID)
-	s.Recent = s.Recent[max(0, len(s.Recent)-mostRecent):]
+	s.begin(run.ID, rules)
 	at := run.FinishedAt
 	if at.IsZero() {
 		at = now
@@ -143,7 +182,7 @@ func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now t
 		case c.State == runs.CheckWarn:
 			a.Event = notebooks.AlertWarn
 		}
-		s.turn(a, rules)
+		s.turn(a, run.ID, rules)
 	}
 	scope := engine.ScopeOf(run)
 	for _, text := range rules.On {
@@ -165,7 +204,7 @@ func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now t
 		case holds:
 			a.Event, a.State = eventHolds, stateHolds
 		}
-		s.turn(a, rules)
+		s.turn(a, run.ID, rules)
 	}
 	if state, message := stateOf(run); state != "" {
 		a := from
@@ -173,12 +212,12 @@ func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now t
 		if state != stateOK {
 			a.Event = notebooks.AlertFail
 		}
-		s.turn(a, rules)
+		s.turn(a, run.ID, rules)
 	}
 }
 
-// turn takes a state, and adds an alert if it is another one that somebody wants to know of.
-func (s *Series) turn(a Alert, rules *notebooks.Alerts) {
+// turn takes a state that something has found, and adds an alert if it is another one that somebody wants to know of.
+func (s *Series) turn(a Alert, by runs.RunID, rules *notebooks.Alerts) {
 	key := a.About + ":" + a.Name
 	a.Before = s.States[key]
 	s.States[key] = a.State
@@ -203,7 +242,7 @@ func (s *Series) turn(a Alert, rules *notebooks.Alerts) {
 	if len(a.Message) > messageBytes {
 		a.Message = strings.ToValidUTF8(a.Message[:messageBytes], "") + "…"
 	}
-	a.Place, a.ID = len(s.Alerts), digest(s.Key(), key, string(a.Run), a.Before, a.State)
+	a.Place, a.ID = len(s.Alerts), digest(s.Key(), key, string(by), a.Before, a.State)
 	s.Alerts = append(s.Alerts, a)
 }
 

@@ -39,6 +39,8 @@ type Call struct {
 	Limit      int                           `json:"limit,omitzero"` // of their list
 	Mute       *Mute                         `json:"mute,omitempty"` // that begins, or ends
 
+	Answer *Reply `json:"answer,omitzero"` // of approve and deny
+
 	ID     string `json:"id,omitzero"` // of the job, the alert, or of pause and resume the queue
 	Reason string `json:"reason,omitzero"`
 	Text   string `json:"text,omitzero"`   // of steer
@@ -46,6 +48,14 @@ type Call struct {
 	Keep   int    `json:"keep,omitzero"`   // but the newest so many
 	Filter Filter `json:"filter,omitzero"` // of list
 	JSON   bool   `json:"json,omitzero"`
+}
+
+// Reply is a person's answer to a job that needs an approval.
+type Reply struct {
+	Deny      bool   `json:"deny,omitzero"`
+	ExpiresNS int64  `json:"expires_ns,omitzero"` // of an approval; 0 is what the policy allows
+	Comment   string `json:"comment,omitzero"`
+	Key       string `json:"key,omitzero"` // file of an SSH key to sign with
 }
 
 // Filter says which jobs are listed.
@@ -65,6 +75,7 @@ type Server struct {
 	Cert        string `json:"cert,omitzero"`
 	Key         string `json:"key,omitzero"`
 	Replicas    int    `json:"replicas,omitzero"`
+	Files       string `json:"files,omitzero"` // folder or address of larger files; "": they are with the jobs
 }
 
 // List is the document that markmill jobs list prints.
@@ -77,9 +88,11 @@ type List struct {
 
 // Shown is the document that markmill jobs show prints, and submit.
 type Shown struct {
-	Job     Job      `json:"job"`
-	Waits   []string `json:"waits,omitempty"` // why no worker takes it
-	Entries []Event  `json:"entries"`
+	Job   Job      `json:"job"`
+	Waits []string `json:"waits,omitempty"` // why no worker takes it
+	// Asked is what its run asks approval for.
+	Asked   *runs.ApprovalRequest `json:"asked,omitempty"`
+	Entries []Event               `json:"entries"`
 }
 
 // RowCall is a line of what a sweep of jobs is asked: to submit a row, or to cancel those that have not ended, and end.

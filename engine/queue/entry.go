@@ -15,6 +15,8 @@ const (
 	Freed     Kind = "freed"     // the jobs that it comes after are there
 	Claimed   Kind = "claimed"   // a worker has it
 	Recorded  Kind = "recorded"  // the run has gone on: a part of its journal, and files
+	Asked     Kind = "asked"     // its run needs an approval
+	Answered  Kind = "answered"  // a person approved or denied that
 	Released  Kind = "released"  // given back, to be continued not before a time
 	Completed Kind = "completed" // the run passed
 	Failed    Kind = "failed"    // the run came to another end, or could not begin
@@ -43,6 +45,11 @@ type Entry struct {
 	NotBefore time.Time `json:"not_before,omitzero"`
 	// Anew says that a released job is not resumed: its next attempt is a new run.
 	Anew bool `json:"anew,omitzero"`
+	// Contract names what the run of an entry Asked needs an approval of.
+	Contract runs.Digest `json:"contract,omitzero"`
+	// Answer is an approval or a denial, as its bytes, and Signature that of them; of an entry Answered.
+	Answer    []byte `json:"answer,omitempty"`
+	Signature []byte `json:"signature,omitempty"`
 	// Status is how the run ended, of the entries that end a job; "" for a job without a run.
 	Status runs.Status `json:"status,omitzero"`
 }
@@ -53,4 +60,6 @@ type File struct {
 	Digest runs.Digest `json:"digest"`
 	Bytes  int64       `json:"bytes"`
 	Parts  []string    `json:"parts"` // SHA-256 of each part, as hexadecimal digits
+	// Apart says that the parts are not in the queue, but where larger files are kept.
+	Apart bool `json:"apart,omitzero"`
 }

@@ -14,20 +14,22 @@ type State string
 
 // The states of a job.
 const (
-	StateHeld      State = "held" // it waits for other jobs
-	StateEnqueued  State = "enqueued"
-	StateLeased    State = "leased"  // a worker has it, and no step runs yet
-	StateRunning   State = "running" // a worker runs a step
-	StateCompleted State = "completed"
-	StateFailed    State = "failed"
-	StateCanceled  State = "canceled"
-	StateDead      State = "dead"
-	StateRemoved   State = "removed" // of a job that ended: it is as good as gone
+	StateHeld     State = "held" // it waits for other jobs
+	StateEnqueued State = "enqueued"
+	// its run needs an approval, and nothing happens until a person answers
+	StateUnapproved State = "unapproved"
+	StateLeased     State = "leased"  // a worker has it, and no step runs yet
+	StateRunning    State = "running" // a worker runs a step
+	StateCompleted  State = "completed"
+	StateFailed     State = "failed"
+	StateCanceled   State = "canceled"
+	StateDead       State = "dead"
+	StateRemoved    State = "removed" // of a job that ended: it is as good as gone
 )
 
 // States lists the states.
-var States = []State{StateHeld, StateEnqueued, StateLeased, StateRunning, StateCompleted, StateFailed, StateCanceled,
-	StateDead}
+var States = []State{StateHeld, StateEnqueued, StateUnapproved, StateLeased, StateRunning, StateCompleted, StateFailed,
+	StateCanceled, StateDead}
 
 // Ended reports whether nothing more happens to the job by itself.
 func (s State) Ended() bool {
@@ -55,7 +57,8 @@ type Job struct {
 	// Tried counts the runs that came to an end other than pass.
 	Tried     int         `json:"tried,omitzero"`
 	NotBefore time.Time   `json:"not_before,omitzero"`
-	Status    runs.Status `json:"status,omitzero"` // of the run that ended it
+	Contract  runs.Digest `json:"contract,omitzero"` // that it waits to be approved
+	Status    runs.Status `json:"status,omitzero"`   // of the run that ended it
 	Reason    string      `json:"reason,omitzero"`
 	Enqueued  time.Time   `json:"enqueued"`
 	Changed   time.Time   `json:"changed"`
@@ -88,7 +91,10 @@ func (j *Job) Add(e *Entry) error {
 	if j.State == StateHeld && e.Kind != Freed && e.Kind != Canceled {
 		return fmt.Errorf("it is held, and an entry %s follows", e.Kind)
 	}
-	j.Changed, j.Reason = e.Time, e.Reason
+	if (j.State == StateUnapproved) != (e.Kind == Answered) && e.Kind != Canceled {
+		return fmt.Errorf("it is %s, and an entry %s follows", j.State, e.Kind)
+	}
+	j.Changed, j.Reason, j.Contract = e.Time, e.Reason, ""
 	switch e.Kind {
 	case Enqueued:
 		j.State, j.Status, j.Step, j.NotBefore = StateEnqueued, "", "", time.Time{}
@@ -112,6 +118,13 @@ func (j *Job) Add(e *Entry) error {
 		if e.Anew {
 			j.Tried, j.InVain, j.Finished = j.Tried+1, 0, 0
 		}
+	case Asked:
+		j.State, j.Run, j.Step, j.InVain, j.Contract = StateUnapproved, e.Run, "", 0, e.Contract
+	case Answered:
+		if e.Run != j.Run {
+			return fmt.Errorf("the answer is to run %s, and run %s asked", e.Run, j.Run)
+		}
+		j.State, j.NotBefore = StateEnqueued, e.NotBefore
 	case Completed, Failed, Canceled, Dead:
 		j.State, j.Status, j.Step = State(e.Kind), e.Status, ""
 		if e.Run != "" {
@@ -142,6 +155,37 @@ func Fold(entries []Entry) (*History, error) {
 
 // Spec is what was submitted.
 func (h *History) Spec() *Spec { return h.Entries[0].Spec }
+
+// Answers are those to the requests of its runs for an approval, since one of them came to its end. An answer that is
+// not to the run that asked, or that cannot be read, is an error: it may be a denial.
+func (h *History) Answers() (list []runs.Answer, err error) {
+	for i := range h.Entries {
+		switch e := &h.Entries[i]; {
+		case e.Anew || e.Kind == Enqueued:
+			list = nil
+		case e.Kind == Answered:
+			a := runs.Answer{Text: e.Answer, Signature: e.Signature}
+			if a.Approval, err = runs.ReadApproval(e.Answer); err == nil && a.Run != e.Run {
+				err = fmt.Errorf("it is to run %s, and run %s asked", a.Run, e.Run)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("the answer to the request for an approval cannot be read: %w", err)
+			}
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+// Asked is the last request for an approval; nil if it asked for none.
+func (h *History) Asked() *Entry {
+	for i := len(h.Entries) - 1; i >= 0; i-- {
+		if h.Entries[i].Kind == Asked {
+			return &h.Entries[i]
+		}
+	}
+	return nil
+}
 
 // Part is what was published of a run.
 type Part struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"markmill/engine"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -35,6 +36,11 @@ func TestFold(t *testing.T) {
 		{"to be tried again", []Entry{{Kind: Claimed, Worker: "a"}, {Kind: Recorded, Run: "r", Finished: 1},
 			{Kind: Released, Anew: true}},
 			Job{State: StateEnqueued, Worker: "a", Run: "r", Attempts: 1, Tried: 1}},
+		{"it needs an approval", []Entry{{Kind: Claimed, Worker: "a"}, {Kind: Asked, Run: "r", Contract: "c"}},
+			Job{State: StateUnapproved, Worker: "a", Run: "r", Contract: "c", Attempts: 1}},
+		{"it has been answered", []Entry{{Kind: Claimed, Worker: "a"}, {Kind: Asked, Run: "r", Contract: "c"},
+			{Kind: Answered, Run: "r", NotBefore: at}},
+			Job{State: StateEnqueued, Worker: "a", Run: "r", NotBefore: at, Attempts: 1}},
 		{"put back by a person", []Entry{{Kind: Claimed, Worker: "a"}, {Kind: Failed, Run: "r", Status: runs.Fail},
 			{Kind: Enqueued, By: "p"}},
 			Job{State: StateEnqueued, Worker: "a", Run: "r", Attempts: 1}},
@@ -52,6 +58,9 @@ func TestFold(t *testing.T) {
 		"does not submit it":                {{Kind: Claimed}},
 		"completed, and an entry canceled":  entries(Entry{Kind: Completed}, Entry{Kind: Canceled}),
 		"completed, and an entry completed": entries(Entry{Kind: Completed}, Entry{Kind: Completed}),
+		"unapproved, and an entry claimed":  entries(Entry{Kind: Asked, Run: "r"}, Entry{Kind: Claimed}),
+		"enqueued, and an entry answered":   entries(Entry{Kind: Answered, Run: "r"}),
+		"to run s, and run r asked":         entries(Entry{Kind: Asked, Run: "r"}, Entry{Kind: Answered, Run: "s"}),
 		"unknown kind":                      entries(Entry{Kind: "else"}),
 	} {
 		if _, err := Fold(list); err == nil || !strings.Contains(err.Error(), words) {
@@ -119,6 +128,56 @@ func TestIDOf(t *testing.T) {
 	for _, bad := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("x", 101), "-a"} {
 		if CheckName("--key", bad) == nil {
 			t.Errorf("%q passes", bad)
+		}
+	}
+}
+
+// TestAnswers: those since a run came to its end count, and each is to the run that asked.
+func TestAnswers(t *testing.T) {
+	answer := func(id string, run runs.RunID) Entry {
+		a := runs.Approval{ID: id, Answer: runs.AnswerDenied, Run: run, Time: time.Unix(1, 0)}
+		var err error
+		if a.Contract, err = a.Terms.Digest(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := codec.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Entry{Kind: Answered, Run: "r", Answer: text, Signature: []byte(id)}
+	}
+	asked, claimed := Entry{Kind: Asked, Run: "r"}, Entry{Kind: Claimed}
+	for name, c := range map[string]struct {
+		list []Entry
+		want string
+	}{
+		"one": {entries(claimed, asked, answer("a", "r")), "a"},
+		"two": {entries(claimed, asked, answer("a", "r"), claimed, asked, answer("b", "r")), "ab"},
+		"of an earlier try": {entries(claimed, asked, answer("a", "r"), claimed,
+			Entry{Kind: Released, Anew: true}), ""},
+		"put back": {entries(claimed, asked, answer("a", "r"), claimed, Entry{Kind: Failed}, Entry{Kind: Enqueued}),
+			""},
+		"resumed":        {entries(claimed, asked, answer("a", "r"), claimed, Entry{Kind: Released}, claimed), "a"},
+		"to another run": {entries(claimed, asked, answer("a", "s")), "it is to run s, and run r asked"},
+		"no answer": {entries(claimed, asked, Entry{Kind: Answered, Run: "r", Answer: []byte("{}")}),
+			"cannot be read"},
+	} {
+		h, err := Fold(c.list)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		list, err := h.Answers()
+		got := ""
+		for _, a := range list {
+			if got += a.ID; string(a.Signature) != a.ID {
+				t.Errorf("%s: signature %q", name, a.Signature)
+			}
+		}
+		if err != nil && strings.Contains(err.Error(), c.want) {
+			continue
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %s", name, got, err, c.want)
 		}
 	}
 }

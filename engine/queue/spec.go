@@ -28,8 +28,11 @@ type Spec struct {
 	Retries int    `json:"retries,omitzero"` // further runs after one that did not pass
 	// Project is the name of the repository's folder where the job was submitted.
 	Project string `json:"project,omitzero"`
-	By      string `json:"by"`
-	Host    string `json:"host"`
+	// Series tells the states of its alerts from those of other values, as Series.By does.
+	Series string `json:"series,omitzero"`
+	By     string `json:"by"`
+	Email  string `json:"email,omitzero"` // of who submitted it, as Git has it
+	Host   string `json:"host"`
 }
 
 // Singleton says what becomes of a job while another one of the same key has not ended.

@@ -97,10 +97,10 @@ func TestEscapes(t *testing.T) {
 }
 
 // TestEscapesWithout: attempts that need no root rights work without the sandbox. Otherwise TestEscapes would prove
-// nothing.
+// nothing. A third of them, or all with MARKMILL_ALL set.
 func TestEscapesWithout(t *testing.T) {
-	for _, name := range []string{"create by absolute path", "overwrite", "append", "truncate while opening", "dot dot",
-		"through a link", "through a linked folder",
+	for at, name := range []string{"create by absolute path", "overwrite", "append", "truncate while opening",
+		"dot dot", "through a link", "through a linked folder",
 		"hard link in", "hard link out", "move in", "move out", "exchange", "remove", "remove a folder",
 		"make a folder", "make a link", "make a pipe",
 		"make a socket", "by /proc/self/root", "by /proc/self/cwd", "by a folder's descriptor", "reopen a descriptor",
@@ -108,6 +108,9 @@ func TestEscapesWithout(t *testing.T) {
 		"truncate by path", "object of the source", "new object", "config of the source", "hook of the source",
 		"ref of the source", "file of another user",
 		"another run", "record of a run", "device that needs no right", "loosen its own orders"} {
+		if !thorough && at%3 > 0 {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			c := newCell(t, os.Getuid())
 			c.surroundings()

@@ -18,8 +18,8 @@ import (
 	"markmill/runs"
 )
 
-// VerifyRun checks the commits of a run against the run's record. It reads them from the bundle in the run directory,
-// or for a run of an earlier version from its ref in s. They must end where the record says; the steps' commits must
+// VerifyRun checks the commits of a run against the run's record. It reads them from the bundle in the run
+// directory; a ref of the run in s must agree. They must end where the record says; the steps' commits must
 // form a chain from the base commit, each with the recorded tree; and the patch, applied to the base in memory, must
 // give the resulting tree. The names of objects are computed again.
 //
@@ -27,37 +27,24 @@ import (
 // means that the repository cannot be read. A run that changed nothing has no commits to check.
 func VerifyRun(s *Source, dir string, run *runs.Run, text []byte) (Looked, []runs.Finding, error) {
 	v := verifier{s: s, where: repo.RunRefPrefix + string(run.ID)}
-	recorded, result := "", ""
+	result := ""
 	var bundle *runs.BundleData
 	if c := run.Completed; c != nil {
-		recorded, result, bundle = c.Ref, c.ResultCommit, c.Bundle
+		result, bundle = c.ResultCommit, c.Bundle
 	}
-	held := ""
 	if s != nil {
-		v.fmt = s.Format
-		var err error
-		if held, err = s.Ref(v.where); err != nil {
+		held, err := s.Ref(v.where)
+		if err != nil {
 			return v.looked, nil, err
 		}
-	}
-	if held != "" && held != result {
-		v.find("is %s in the repository, and the record says %s", held, cmp.Or(result, "nothing"))
-	}
-	switch {
-	case bundle != nil:
-		if !v.open(dir, bundle, run) {
-			return v.looked, v.findings, nil
+		if held != "" && held != result {
+			v.find("is %s in the repository, and the record says %s", held, cmp.Or(result, "nothing"))
 		}
-		defer v.bundle.Close()
-	case recorded == "" && held == "":
-		return v.looked, v.findings, nil
-	case recorded != "" && recorded != v.where:
-		v.find("is the run's, and the record says %s", recorded)
-		return v.looked, v.findings, nil
-	case held == "":
-		v.looked.NoRef = true
+	}
+	if bundle == nil || !v.open(dir, bundle, run) {
 		return v.looked, v.findings, nil
 	}
+	defer v.bundle.Close()
 	v.chain(run)
 	if v.looked.NoBase = !v.hasBase(run); !v.looked.NoBase {
 		v.change(run, text)
@@ -69,13 +56,12 @@ func VerifyRun(s *Source, dir string, run *runs.Run, text []byte) (Looked, []run
 type Looked struct {
 	Commits int
 	NoBase  bool // the base commit was not there: the patch was not applied to it
-	NoRef   bool // the commits of an earlier version's run are in no repository here
 }
 
 type verifier struct {
 	s        *Source // nil: none
 	fmt      *object.Format
-	bundle   *object.Bundle // nil: an earlier version's run
+	bundle   *object.Bundle
 	where    string
 	looked   Looked
 	findings []runs.Finding
@@ -132,10 +118,7 @@ func (v *verifier) object(kind string, name string) (data []byte, err error) {
 	if !ok {
 		return nil, fmt.Errorf("%q is no name of a %s", name, kind)
 	}
-	here := false
-	if v.bundle != nil {
-		_, here = v.bundle.Objects[d]
-	}
+	_, here := v.bundle.Objects[d]
 	switch {
 	case here:
 		var got string

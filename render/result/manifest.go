@@ -233,9 +233,6 @@ func approvedBy(run *runs.Run) string {
 	if g.Principals != "" {
 		words += " (signed, " + g.Principals + ")"
 	}
-	if run.Started.Views < 2 { // it does not say
-		return words
-	}
 	if g.Own {
 		return words + ", who also asked for the run"
 	}

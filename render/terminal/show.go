@@ -117,7 +117,6 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	fact("base", run.Contract.BaseCommit)
 	if c := run.Completed; c != nil {
 		fact("result", c.ResultCommit)
-		fact("ref", c.Ref)
 		if c.Bundle != nil {
 			fact("commits", c.Bundle.File)
 		}

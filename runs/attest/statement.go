@@ -95,12 +95,10 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 		}
 	}
 	s := &Statement{Type: StatementType, PredicateType: PredicateType}
-	files, ref := append(run.OutputFiles(), runs.PatchFile, runs.ReportFile, runs.SumsFile), run.Completed.Ref
+	files := append(run.OutputFiles(), runs.PatchFile, runs.ReportFile, runs.SumsFile)
 	if bundle := run.Completed.Bundle; bundle != nil {
-		files, ref = append(files, bundle.File), bundle.Ref
-	}
-	if commit := run.Completed.ResultCommit; commit != "" && ref != "" {
-		s.Subject = append(s.Subject, Resource{Name: ref, Digest: gitCommit(commit)})
+		files = append(files, bundle.File)
+		s.Subject = append(s.Subject, Resource{Name: bundle.Ref, Digest: gitCommit(run.Completed.ResultCommit)})
 	}
 	for _, name := range files {
 		digest, there := digests[name]

@@ -273,6 +273,9 @@ func (w *worker) carry(ctx context.Context) (err error) {
 // alert puts the alerts of a job's run into the outbox, before the entry that ends the job: a worker that is killed in
 // between leaves the job to another one, which does the same to the same effect.
 func (a *attempt) alert(run *runs.Run) error {
+	if a.spec.Request.Sweep != nil {
+		return nil
+	}
 	source, err := a.store.Record(run.ID).Source()
 	if err != nil {
 		return err

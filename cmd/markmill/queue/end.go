@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"markmill/cmd/api"
@@ -37,6 +38,9 @@ func (a *attempt) giveBack(why string, after time.Duration) (string, error) {
 // refuse ends a job that cannot run anywhere.
 func (a *attempt) refuse(why error) (string, error) {
 	words := plain.Cut(plain.OneLine(why.Error()), 500)
+	if err := a.q.TellFailed(told(), a.spec, &a.lease.Job.Job, words, time.Now()); err != nil {
+		return "", err
+	}
 	return "refused: " + words, a.lease.End(told(), &queue.Entry{Kind: queue.Failed, Reason: words})
 }
 
@@ -57,6 +61,30 @@ func (a *attempt) cut(ctx context.Context, result *engine.Result) (string, error
 	return a.reason().Error(), a.lease.End(told(), e)
 }
 
+// asks reports whether a run was blocked by nothing but an approval that somebody may give.
+func asks(run *runs.Run) bool {
+	list := run.Blockers()
+	return run.Status() == runs.Blocked && len(list) > 0 && !slices.ContainsFunc(list, func(b runs.Blocker) bool {
+		return !slices.Contains([]string{runs.CodeApprovalRequired, runs.CodeApprovalExpired,
+			runs.CodeApprovalMismatch}, b.Code)
+	})
+}
+
+// ask has the job wait for the approval that its run asks for.
+func (a *attempt) ask(dir string, run *runs.Run) (string, error) {
+	words := plain.Cut(plain.OneLine(run.Blockers()[0].Message), 500)
+	e := &queue.Entry{Kind: queue.Asked, Reason: words, Contract: run.Requested.Contract}
+	if err := a.attach(e, dir, run); err != nil {
+		return "", err
+	}
+	return words, a.lease.Ask(told(), e)
+}
+
+// denied reports whether a person denied the run its approval: no retry changes that.
+func denied(run *runs.Run) bool {
+	return slices.ContainsFunc(run.Blockers(), func(b runs.Blocker) bool { return b.Code == runs.CodeApprovalDenied })
+}
+
 // ended ends the job with a run that came to its end, or tries it again.
 func (a *attempt) ended(dir string, run *runs.Run) (string, error) {
 	e := &queue.Entry{Kind: queue.Completed}
@@ -65,13 +93,13 @@ func (a *attempt) ended(dir string, run *runs.Run) (string, error) {
 		if list := run.Blockers(); len(list) > 0 {
 			e.Reason += ": " + plain.Cut(plain.OneLine(list[0].Message), 300)
 		}
-		if tried := a.lease.Job.Tried + 1; tried <= a.spec.Retries {
+		if tried := a.lease.Job.Tried + 1; tried <= a.spec.Retries && !denied(run) {
 			wait := backoff(tried)
 			words := fmt.Sprintf("%s; retry %d of %d", e.Reason, tried, a.spec.Retries)
 			return words, a.lease.Release(told(), &queue.Entry{Kind: queue.Released, Anew: true, Reason: words,
 				NotBefore: time.Now().Add(wait).UTC()})
 		}
-		if a.spec.Retries > 0 {
+		if a.spec.Retries > 0 && !denied(run) {
 			e.Kind = queue.Dead
 		}
 	}

@@ -7,14 +7,20 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/files"
+	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/exchange"
 	"markmill/notebooks"
+	"markmill/render"
 	"markmill/runs"
 )
 
@@ -22,13 +28,13 @@ import (
 const askTime = 20 * time.Second
 
 // write writes files that the queue keeps into a folder, and nowhere else.
-func (p *program) write(ctx context.Context, files []queue.File, to string) error {
+func (p *program) write(ctx context.Context, list []queue.File, to string) error {
 	root, err := os.OpenRoot(to)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	for _, file := range files {
+	for _, file := range list {
 		name := filepath.FromSlash(file.Path)
 		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
@@ -51,13 +57,13 @@ var errThere = errors.New("it is there")
 // fetch puts the record of a job that has ended into the store, as if it had run here, and writes OUTPUT. It returns
 // the run, "" for a job that left none.
 func (p *program) fetch(ctx context.Context, h *queue.History) (runs.RunID, error) {
-	files := h.Record()
-	if len(files) == 0 {
+	list := h.Record()
+	if len(list) == 0 {
 		return "", nil
 	}
 	store, id := runs.Store{Dir: p.Store}, h.Run
 	err := store.Admit(id, func(to string) error {
-		if err := p.write(ctx, files, to); err != nil {
+		if err := p.write(ctx, list, to); err != nil {
 			return err
 		}
 		got := runs.At(to)
@@ -102,12 +108,41 @@ func (p *program) output(ctx context.Context, to string, id runs.RunID) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
+	if done, err := p.asWritten(to, id); done || err != nil {
+		return err
+	}
 	cmd := exec.CommandContext(ctx, p.Program, "convert", runs.Store{Dir: p.Store}.Path(id), to)
 	cmd.Dir = p.Root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("OUTPUT %s cannot be written: %w: %s", to, err, out)
 	}
 	return nil
+}
+
+// asWritten writes OUTPUT if the run wrote an output notebook in its form, as markmill convert does, which takes longer
+// to start than this takes.
+func (p *program) asWritten(to string, id runs.RunID) (bool, error) {
+	record := runs.Store{Dir: p.Store}.Record(id)
+	run, source, err := record.Load()
+	if err != nil {
+		return false, err
+	}
+	names := run.OutputFiles()
+	i := slices.IndexFunc(names, func(n string) bool { return path.Ext(n) == strings.ToLower(filepath.Ext(to)) })
+	if i < 0 {
+		return false, nil
+	}
+	if err := files.CheckTarget(to); err != nil {
+		return false, fmt.Errorf("OUTPUT %w", err)
+	}
+	text, err := render.RunOutput(names[i], run, source, record)
+	if err == nil && names[i] == runs.OutputFile {
+		err = api.WritePictures(filepath.Dir(to), engine.ViewInput{Dir: record.Path(), Run: run})
+	}
+	if err == nil {
+		err = runs.WriteFile(to, text)
+	}
+	return true, err
 }
 
 // sendBase publishes the base commit of the job, unless the queue has it, or workers can fetch it: a branch or a tag of

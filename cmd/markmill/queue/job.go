@@ -67,6 +67,12 @@ func (w *worker) do(ctx context.Context, lease *jetstream.Lease) {
 	lease.Keep(a.interrupted)
 	words, err := a.work(running)
 	switch {
+	case errors.As(err, new(*jetstream.PlaceError)): // the queue itself can be told
+		if words, err = a.giveBack(err.Error(), backoff(lease.Job.InVain)); err == nil {
+			w.tell("job %s: %s", a.spec.ID, words)
+			break
+		}
+		fallthrough
 	case err != nil:
 		w.tell("job %s: %s", a.spec.ID, err)
 		lease.Drop()
@@ -116,7 +122,7 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 			return a.giveBack(err.Error(), backoff(a.lease.Job.InVain))
 		}
 		if run.Status() != runs.Interrupted && !unwritten(run) { // only the end of the job was not published
-			return a.ended(a.store.Path(id), run)
+			return a.ended(a.store.Path(id), run) // one that asks for an approval has finished no step
 		}
 		if cut, err := eng.Interrupted(a.store.Path(id)); err == nil {
 			if again, err := cut.Request(nil); err == nil {
@@ -171,6 +177,9 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	case unwritten(result.Run):
 		return a.giveBack("this worker could not write the record: "+result.Run.Blockers()[0].Message,
 			backoff(a.lease.Job.InVain))
+	}
+	if asks(result.Run) {
+		return a.ask(result.Dir, result.Run)
 	}
 	return a.ended(result.Dir, result.Run)
 }
@@ -247,7 +256,9 @@ func (a *attempt) engine(root string) (*engine.Engine, error) {
 	}
 	eng.Version, eng.Tools, eng.Schedules = a.Version, a.Program, a.Store
 	eng.Store = func(string) runs.Store { return a.store }
-	return eng, nil
+	eng.Job = &engine.Job{ID: a.spec.ID, Requester: runs.Person{User: a.spec.By, Email: a.spec.Email}}
+	eng.Job.Answers, err = a.lease.Job.Answers()
+	return eng, err
 }
 
 // restore makes the record of an earlier run of the job in the store, as far as it was published, and completes it.

@@ -49,16 +49,28 @@ func (p *program) submit(ctx context.Context) (int, error) {
 
 // wait waits for the end of the job, fetches its record and returns the exit code of its run.
 func (p *program) wait(ctx context.Context) (int, error) {
+	var entries []queue.Entry
 	err := p.q.Follow(ctx, p.ID, func(job *queue.Job, e *queue.Entry) error {
-		if p.Follow {
+		switch {
+		case p.Follow:
 			p.line(job, e)
+		case e.Kind == queue.Asked:
+			p.tell("job %s waits: %s", job.ID, e.Reason)
 		}
+		entries = append(entries, *e)
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	return p.fetchJob(ctx)
+	h, err := queue.Fold(entries)
+	if err == nil && h.State == queue.StateRemoved {
+		h, err = p.q.Job(ctx, p.ID) // which says that there is none
+	}
+	if err != nil {
+		return 0, err
+	}
+	return p.fetched(ctx, h)
 }
 
 func (p *program) follow(ctx context.Context) (int, error) {
@@ -92,6 +104,10 @@ func (p *program) fetchJob(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return p.fetched(ctx, h)
+}
+
+func (p *program) fetched(ctx context.Context, h *queue.History) (int, error) {
 	if !h.State.Ended() {
 		p.tell("job %s has not ended: it is %s", h.ID, h.State)
 		return exitFail, nil
@@ -197,6 +213,11 @@ func (p *program) show(ctx context.Context) (int, error) {
 	if p.JSON {
 		doc := h.Show()
 		doc.Waits = waits
+		if h.State == queue.StateUnapproved {
+			if doc.Asked, err = p.request(ctx, h); err != nil {
+				return 0, err
+			}
+		}
 		return exitPass, p.print("job", doc)
 	}
 	state := queue.Job{}

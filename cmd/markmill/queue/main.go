@@ -88,7 +88,7 @@ func (p *program) interruptible() (context.Context, func()) {
 func (p *program) do(ctx context.Context) (int, error) {
 	commands := map[string]func(context.Context) (int, error){"submit": p.submit, "worker": p.work, "list": p.list,
 		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob,
-		"pause": p.pause, "resume": p.resume, "steer": p.steer, "sweep": p.sweep, "prune": p.prune,
+		"pause": p.pause, "resume": p.resume, "steer": p.steer, "answer": p.answer, "sweep": p.sweep, "prune": p.prune,
 		"alerts-deliver": p.deliverAlerts, "alerts-list": p.listAlerts, "alerts-show": p.showAlert,
 		"alerts-retry": p.retryAlert, "scheduler": p.schedule, "pause-schedule": p.pauseSchedule,
 		resumeSchedule: p.pauseSchedule,
@@ -104,7 +104,12 @@ func (p *program) do(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.q, err = jetstream.Connect(ctx, jetstream.Options{Dir: p.dir("nats"), URL: p.Server.URL,
+	writes := p.Do == "submit" || p.Do == "worker" || p.Do == "sweep" || p.Do == "scheduler"
+	files, err := place(ctx, p.Server.Files, writes)
+	if err != nil {
+		return 0, err
+	}
+	p.q, err = jetstream.Connect(ctx, jetstream.Options{Dir: p.dir("nats"), URL: p.Server.URL, Place: files,
 		Credentials: p.Server.Credentials, CA: p.Server.CA, Cert: p.Server.Cert, Key: p.Server.Key,
 		Replicas: p.Server.Replicas, Name: "markmill " + p.Do})
 	if err != nil {

@@ -25,6 +25,7 @@ type scheduler struct {
 	repo   *worktree.Source
 	scope  string
 	states *jetstream.Schedules
+	now    func() time.Time
 	submit func(ctx context.Context, n *schedules.Notebook, r *schedule.Run) error // starts markmill submit
 
 	list  []schedules.Notebook
@@ -32,30 +33,36 @@ type scheduler struct {
 }
 
 const (
-	lookEvery = 10 * time.Second // less than a third of what a scheduler that says nothing keeps the lead
-	findEvery = time.Minute      // a notebook whose schedule was saved is seen by then
+	leadTime  = 30 * time.Second // for which a scheduler that says nothing keeps the lead
+	lookEvery = leadTime / 3
+	findEvery = time.Minute // a notebook whose schedule was saved is seen by then
 )
 
 // jobOf is the id of the job of a due time. Whoever submits it, it is the same, so it is submitted once.
 func jobOf(key string, due time.Time) string { return key + "-" + due.UTC().Format("20060102T150405Z") }
 
-func (p *program) newScheduler(ctx context.Context) (*scheduler, error) {
-	s := &scheduler{program: p}
+func (p *program) newScheduler(ctx context.Context, lead time.Duration) (*scheduler, error) {
+	s := &scheduler{program: p, now: time.Now}
 	var err error
 	if s.repo, err = worktree.Open(p.Root); err != nil {
 		return nil, err
 	}
 	s.scope, s.submit = schedules.Scope(s.repo), s.start
-	s.states, err = p.q.Schedules(ctx, p.Server.Replicas)
+	s.states, err = p.q.Schedules(ctx, p.Server.Replicas, lead)
 	return s, err
 }
 
 // schedule submits what is due until its context ends.
 func (p *program) schedule(ctx context.Context) (int, error) {
-	s, err := p.newScheduler(ctx)
+	s, err := p.newScheduler(ctx, leadTime)
 	if err != nil {
 		return 0, err
 	}
+	return exitPass, s.run(ctx, lookEvery)
+}
+
+// run looks, at least once in every, until its context ends.
+func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -63,25 +70,26 @@ func (p *program) schedule(ctx context.Context) (int, error) {
 	who, leads, first := fmt.Sprintf("%s-%d", host, os.Getpid()), false, true
 	defer func() { s.states.Resign(told()) }()
 	for ctx.Err() == nil {
-		now, err := s.states.Lead(ctx, who)
+		has, err := s.states.Lead(ctx, who)
 		switch {
 		case err != nil:
 			s.tell("scheduler: %s", err)
-		case now && !leads:
+		case has && !leads:
 			s.tell("scheduler %s submits what is due in %s; Ctrl-C ends it", who, s.repo.Root())
-		case !now && (leads || first):
+		case !has && (leads || first):
 			s.tell("scheduler %s waits: another one has the lead", who)
 		}
-		if leads, first = now, false; leads {
-			s.look(ctx, time.Now())
+		if leads, first = has, false; leads {
+			s.look(ctx, s.now())
 		}
-		wait := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)) // when something may be due
+		now := s.now()
+		wait := now.Truncate(time.Minute).Add(time.Minute).Sub(now) // until something may be due
 		select {
 		case <-ctx.Done():
-		case <-time.After(min(wait, lookEvery)):
+		case <-time.After(min(wait, every)):
 		}
 	}
-	return exitPass, nil
+	return nil
 }
 
 // look decides for each notebook what is due. A mistake of one does not keep the others from running.
@@ -249,7 +257,7 @@ func (s *scheduler) start(ctx context.Context, n *schedules.Notebook, r *schedul
 		args = append(args, "-y", schedule.Params(n.Schedule, due))
 	}
 	for option, value := range map[string]string{"--nats-creds": s.Server.Credentials, "--nats-ca": s.Server.CA,
-		"--nats-cert": s.Server.Cert, "--nats-key": s.Server.Key} {
+		"--nats-cert": s.Server.Cert, "--nats-key": s.Server.Key, "--files": s.Server.Files} {
 		if value != "" {
 			args = append(args, option, value)
 		}
@@ -273,7 +281,7 @@ const resumeSchedule = "resume-schedule"
 
 // pauseSchedule has the schedulers of the queue pause a notebook; resumeSchedule ends that.
 func (p *program) pauseSchedule(ctx context.Context) (int, error) {
-	s, err := p.newScheduler(ctx)
+	s, err := p.newScheduler(ctx, leadTime)
 	if err != nil {
 		return 0, err
 	}

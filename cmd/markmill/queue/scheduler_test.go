@@ -39,7 +39,7 @@ func newSchedulers(t *testing.T, front string) *schedulers {
 			t.Fatal(err)
 		}
 		t.Cleanup(p.q.Close)
-		s, err := p.newScheduler(t.Context())
+		s, err := p.newScheduler(t.Context(), leadTime)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,6 +66,7 @@ func TestStorm(t *testing.T) {
 				s.run(3, (*storm).cut)
 			}
 		}},
+		{"sweep", func(s *storm) { s.secure(); s.sweep() }},
 		{"slurm", (*storm).slurm},
 		{"disks", func(s *storm) { s.secure(); s.small, s.retries = true, 5; s.run(3, (*storm).fill) }},
 	} {
@@ -144,6 +145,9 @@ func (s *storm) run(servers int, strike func(*storm)) {
 	for begin := time.Now(); time.Since(begin) < s.length; {
 		time.Sleep(time.Duration(200+rand.IntN(400)) * time.Millisecond)
 		strike(s)
+		if rand.IntN(6) == 0 {
+			s.pause()
+		}
 	}
 	s.check(jobs)
 	if s.secured != nil {
@@ -242,6 +246,21 @@ func (s *storm) strike() {
 	default:
 		s.killWorker(i)
 	}
+}
+
+// pause pauses the queue for a moment.
+func (s *storm) pause() {
+	p := s.client("jobs")
+	defer p.q.Close()
+	err := p.q.Pause(s.Context(), queue.Pause{Queue: "default", By: "storm", Reason: "storm", Time: time.Now()})
+	if err == nil {
+		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
+		_, err = p.q.Resume(s.Context(), "default")
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.struck["times paused"]++
 }
 
 func (s *storm) killWorker(i int) {

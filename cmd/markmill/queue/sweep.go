@@ -80,7 +80,13 @@ func (r *rows) begin(ctx context.Context, spec *queue.Spec) error {
 	if err == nil && !made && job.State == queue.StateCanceled {
 		_, err = r.q.Retry(ctx, spec.ID, r.User, "the sweep goes on", time.Now().UTC())
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case job.ID != spec.ID: // another one of the singleton goes on
+		why := fmt.Sprintf("it was not submitted: job %s of the singleton %s is %s", job.ID, spec.Singleton.Key,
+			job.State)
+		return r.say(queue.RowEnd{Job: spec.ID, State: queue.StateCanceled, Reason: why})
+	default:
 		r.pending[spec.ID] = spec
 	}
 	return err

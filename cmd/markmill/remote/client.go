@@ -23,6 +23,7 @@ type Client struct {
 	Quiet  time.Duration // the longest wait for the next bytes of a file; 0 is a minute
 	Pause  time.Duration // before the second try, and longer before later ones; 0 is half a second
 	Tries  int           // 0 is four
+	Raw    bool          // what is read is not unpacked
 	// Begin gets the first bytes of a file before the rest is read and may reject it; nil accepts everything. Its
 	// errors are returned unchanged.
 	Begin func(head []byte) error
@@ -45,7 +46,7 @@ func (c Client) Read(ctx context.Context, text string, most int64) ([]byte, erro
 			return nil, c.words(ctx, s, text, "read", err)
 		}
 	}
-	if bytes.HasPrefix(data, gzipMagic) {
+	if !c.Raw && bytes.HasPrefix(data, gzipMagic) {
 		unpacked, err := gzip.NewReader(bytes.NewReader(data))
 		if err == nil {
 			data, err = c.whole(unpacked, text, -1, most)

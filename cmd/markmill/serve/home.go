@@ -73,6 +73,9 @@ type homeBody struct {
 	Surveyed time.Time // when the states were found; zero: not yet
 	Trouble  string    // why the states are not known
 	Clock    bool      // one of them is scheduled
+	Outdated int       // notebooks whose output is outdated
+	Going    bool      // what is outdated is being run
+	Failed   string    // why that failed the last time
 }
 
 // rowsOf are rows of one table of Home.
@@ -115,6 +118,7 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 			body.Clock = body.Clock || rows[i].Due != nil
 		}
 	}
+	body.Going, body.Failed = s.catching.state()
 	return body, nil
 }
 
@@ -202,6 +206,9 @@ func (v *survey) add(s *server, body *homeBody, recent []index.Recent) {
 		body.Rows[i].need()
 		if body.Rows[i].Needs != "" {
 			body.Needing++
+		}
+		if body.Rows[i].State == review.Outdated {
+			body.Outdated++
 		}
 	}
 	slices.SortFunc(body.Rows, func(a, b homeRow) int {

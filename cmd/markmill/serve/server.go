@@ -65,6 +65,7 @@ type server struct {
 	watching gauge // streams that are open
 	running  processes
 	seen     sweepsSeen
+	catching catchingUp
 	feed     feed
 	agents   *mcp.HTTP
 	hooks    *hooks
@@ -217,6 +218,7 @@ func (s *server) pages() []route {
 		{"GET /checks", read, s.checks},
 		{"GET /new", run, s.form},
 		{"POST /new", run, s.launch},
+		{"POST /outdated", run, s.catchUp},
 		{"POST /runs/{id}/abort", run, s.act(abortRun)},
 		{"POST /runs/{id}/steer", run, s.act(steerRun)},
 		{"POST /runs/{id}/fork", run, s.fork},

@@ -1,6 +1,6 @@
 # What a Jupyter kernel of Python is given when it starts: the parameters, glue, scrap and scraps. It
 # has no driver, because it speaks a protocol of its own.
-def _mm_setup(private, scraps):
+def _mm_setup(private, scraps, waits):
     import os, sys
     shell = get_ipython()
     # ipykernel reads what programs write to descriptors 1 and 2 in a thread, and sends it when it comes
@@ -22,6 +22,30 @@ def _mm_setup(private, scraps):
                     exec(compile(f.read(), "<markmill>", "exec"), space)
                 self.loaded = space["More"](self)
             return self.loaded
+    def quick_end(shell):
+        # An interpreter that ends looks for garbage among all that it has, and frees each object: 140 ms, nearly all for
+        # what IPython made before any code of the author's. That is kept out of it (gc.freeze), unless something of the
+        # author's that does something when it is freed hangs from it.
+        import atexit, gc
+
+        def end():  # after what the author set to run at the end
+            try:
+                kernel = shell.kernel
+                if getattr(kernel, "_shutdown_message", None) and kernel.control_thread:
+                    # Its last flush waits 10 s if the thread that it needs is ended first.
+                    kernel.control_thread.join(1)
+                shell.reset(new_session=False)  # frees the author's variables, as IPython does a little later
+                gc.collect()
+                from asyncio import Future
+                from zmq import Socket
+                if not any(hasattr(kind, "__del__") and not issubclass(kind, (Future, Socket))
+                           for kind in set(map(type, gc.get_objects()))):
+                    return
+            except BaseException:
+                pass
+            gc.unfreeze()
+        atexit.register(end)
+        gc.freeze()
     state = State()
     kept = []
 
@@ -54,8 +78,11 @@ def _mm_setup(private, scraps):
         # papermill executes a cell for this: what comes after has the number that it has there.
         shell.history_manager.store_inputs(shell.execution_count, "# Parameters")
         shell.execution_count += 1
-    shell.__dict__["_mm_params"] = again
+    shell.__dict__["_mm_params"], shell.__dict__["_mm_first_params"] = again, params
+    if waits:  # for its run, which gives it parameters
+        state.more()
     params()
+    quick_end(shell)
 
 
-_mm_setup(private, scraps)
+_mm_setup(private, scraps, waits)

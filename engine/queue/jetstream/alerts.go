@@ -12,6 +12,7 @@ import (
 
 	"markmill/engine/queue"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/forms"
 )
 
 // The outbox is a stream of last values: of each series of runs, and of each alert. Both are put with the sequence that
@@ -108,6 +109,21 @@ func (q *Queue) Watch(ctx context.Context, empty *queue.Series, add func(*queue.
 		}
 		return err
 	}
+}
+
+// TellFailed puts it into the outbox that a job ends without a record, if its notebook wants that told. It comes before
+// the entry that ends the job. Rows of sweeps tell nobody.
+func (q *Queue) TellFailed(ctx context.Context, spec *queue.Spec, job *queue.Job, why string, now time.Time) error {
+	if spec.Request.Sweep != nil {
+		return nil
+	}
+	nb, err := forms.Parse(spec.Request.Path, spec.Request.Source)
+	if err != nil || nb.Front.Alerts == nil {
+		return nil //nolint:nilerr // it may be why the job ends
+	}
+	return q.Watch(ctx, queue.SeriesOf(spec), func(s *queue.Series) bool {
+		return s.AddJob(job, nb.Front.Title, nb.Front.Alerts, why, now)
+	})
 }
 
 // postAll puts the alerts of a series into the outbox that are not there.

@@ -25,6 +25,7 @@ type Options struct {
 	Cert, Key   string // files of the client's certificate
 	Replicas    int    // of the streams, where they are made; 0 is 1
 	Name        string // of this process, for those who look at the server
+	Place       Place  // of the parts of larger files; nil: they are in the queue, too
 }
 
 // Queue is a connection to where the jobs are.
@@ -36,6 +37,7 @@ type Queue struct {
 	state  jetstream.Stream
 	files  jetstream.Stream
 	alerts jetstream.Stream
+	place  Place                  // nil: larger files are in the queue
 	back   atomic.Pointer[func()] // is called when the connection is there again
 	fault  func() error           // of tests: it is called before and after each message of the outbox is put
 	denied atomic.Pointer[error]  // of the last operation that the server did not permit
@@ -52,7 +54,7 @@ const (
 
 // Connect connects, and makes the streams that are not there.
 func Connect(ctx context.Context, o Options) (*Queue, error) {
-	q := &Queue{}
+	q := &Queue{place: o.Place}
 	options := []nats.Option{nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.Timeout(10 * time.Second),
 		// a server behind a cut cable is left within 15 s

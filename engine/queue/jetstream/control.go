@@ -141,6 +141,10 @@ func (q *Queue) Waits(ctx context.Context, job *queue.Job, now time.Time) ([]str
 	if job.State == queue.StateHeld {
 		return q.holds(ctx, job)
 	}
+	if job.State == queue.StateUnapproved {
+		return []string{"an approval is required; markmill jobs approve " + job.ID + " grants it, and jobs deny " +
+			"refuses it: " + string(job.Contract)}, nil
+	}
 	if job.State != queue.StateEnqueued {
 		return nil, nil
 	}

@@ -22,13 +22,26 @@ import (
 // partSize is the size of the parts of a file. Larger messages have failed over TCP.
 const partSize = 512 << 10
 
-// Put keeps a file. Parts that are there already are not sent again.
+// Put keeps a file: one of more than a part in the place of larger files, if there is one. Parts that are there already
+// are not sent again.
 func (q *Queue) Put(ctx context.Context, name string, from io.Reader) (queue.File, error) {
+	return q.keep(ctx, name, from, q.place)
+}
+
+func (q *Queue) keep(ctx context.Context, name string, from io.Reader, place Place) (queue.File, error) {
 	file, whole, buffer := queue.File{Path: name, Parts: []string{}}, runs.NewHasher(), make([]byte, partSize)
 	for {
 		n, err := io.ReadFull(from, buffer)
+		if err == nil && place != nil && len(buffer) == partSize { // there may be more
+			larger, more := make([]byte, placePart), 0
+			copy(larger, buffer)
+			more, err = io.ReadFull(from, larger[n:])
+			if file.Apart = more > 0; file.Apart {
+				n, buffer = n+more, larger
+			}
+		}
 		if n > 0 {
-			part, err := q.putPart(ctx, buffer[:n])
+			part, err := q.putPart(ctx, buffer[:n], file.Apart)
 			if err != nil {
 				return file, err
 			}
@@ -45,13 +58,20 @@ func (q *Queue) Put(ctx context.Context, name string, from io.Reader) (queue.Fil
 	}
 }
 
+// putBytes keeps an entry, in the queue wherever files are.
 func (q *Queue) putBytes(ctx context.Context, data []byte) (queue.File, error) {
-	return q.Put(ctx, "", bytes.NewReader(data))
+	return q.keep(ctx, "", bytes.NewReader(data), nil)
 }
 
-func (q *Queue) putPart(ctx context.Context, data []byte) (string, error) {
+func (q *Queue) putPart(ctx context.Context, data []byte, apart bool) (string, error) {
 	sum := sha256.Sum256(data)
 	part := hex.EncodeToString(sum[:])
+	if apart {
+		if err := q.place.Put(ctx, part, data); err != nil {
+			return "", &PlaceError{err}
+		}
+		return part, nil
+	}
 	return part, q.putOnce(ctx, "mm.cas."+part, data)
 }
 
@@ -82,7 +102,13 @@ func (q *Queue) putOnce(ctx context.Context, subject string, data []byte) error 
 func (q *Queue) Get(ctx context.Context, file queue.File, to io.Writer) error {
 	whole := runs.NewHasher()
 	for _, part := range file.Parts {
-		data, err := q.stored(ctx, "mm.cas."+part)
+		var data []byte
+		var err error
+		if file.Apart {
+			data, err = q.inPlace(ctx, file, part)
+		} else {
+			data, err = q.stored(ctx, "mm.cas."+part)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: a part of it, %s: %w", file.Path, part, err)
 		}

@@ -131,27 +131,29 @@ func (q *Queue) browse(ctx context.Context, stream string, cfg jetstream.Consume
 	msgs []jetstream.Msg, pending int, err error) {
 	cfg.AckPolicy, cfg.HeadersOnly, cfg.MemoryStorage = jetstream.AckNonePolicy, true, true
 	cfg.InactiveThreshold = 10 * time.Second // the server removes it then
-	var consumer jetstream.Consumer
-	err = q.retry(ctx, func() (err error) {
-		consumer, err = q.js.CreateConsumer(ctx, stream, cfg)
+	err = q.retry(ctx, func() error {        // all of it: a new consumer of a cluster may have no leader yet
+		consumer, err := q.js.CreateConsumer(ctx, stream, cfg)
+		if err != nil {
+			return err
+		}
+		defer q.dismiss(stream, consumer)
+		msgs, pending = nil, int(consumer.CachedInfo().NumPending)
+		if pending <= skip || pending-skip > want {
+			return nil
+		}
+		batch, err := consumer.FetchNoWait(pending - skip)
+		if err != nil {
+			return err
+		}
+		for msg := range batch.Messages() {
+			msgs = append(msgs, msg)
+		}
+		if err = batch.Error(); err == nil && len(msgs) < pending-skip {
+			err = nats.ErrTimeout // those that are missing would be taken for removed
+		}
 		return err
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	defer q.dismiss(stream, consumer)
-	pending = int(consumer.CachedInfo().NumPending)
-	if pending <= skip || pending-skip > want {
-		return nil, pending, nil
-	}
-	batch, err := consumer.FetchNoWait(pending - skip)
-	if err != nil {
-		return nil, 0, err
-	}
-	for msg := range batch.Messages() {
-		msgs = append(msgs, msg)
-	}
-	return msgs, pending, batch.Error()
+	return msgs, pending, err
 }
 
 // dismiss removes a consumer that has done its work. The server would do it later, and bounds how many there are: a

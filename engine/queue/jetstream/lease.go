@@ -145,6 +145,18 @@ func (l *Lease) End(ctx context.Context, e *queue.Entry) error {
 	return nil
 }
 
+// Ask appends an entry that asks for an approval, and removes the wake-up: another one comes with the answer.
+func (l *Lease) Ask(ctx context.Context, e *queue.Entry) error {
+	defer l.Drop()
+	if err := l.Publish(ctx, e); err != nil {
+		return err
+	}
+	l.msgMu.Lock()
+	defer l.msgMu.Unlock()
+	_ = l.msg.DoubleAck(ctx) // whoever gets the wake-up looks at it until it is old, and removes it
+	return nil
+}
+
 // Release gives the job back, to be taken again after a time.
 func (l *Lease) Release(ctx context.Context, e *queue.Entry) error {
 	defer l.Drop()

@@ -123,6 +123,30 @@ func (q *Queue) Job(ctx context.Context, id string) (*queue.History, error) {
 	return h.History, nil
 }
 
+// Answer gives a job the answer of a person to what its run asked, and wakes it up. It returns an error for a job that
+// asks for nothing any longer, or asks for something else.
+func (q *Queue) Answer(ctx context.Context, id string, e *queue.Entry) (*queue.Job, error) {
+	h, err := q.read(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case h == nil:
+		return nil, noJob(id)
+	case h.State != queue.StateUnapproved:
+		return nil, refused("job %s waits for no approval: it is %s", id, h.State)
+	}
+	if err := h.Add(e); err != nil {
+		return nil, err
+	}
+	if err := q.wake(ctx, &h.Job); err != nil { // first: a wake-up without an answer is dropped in its time
+		return nil, err
+	}
+	if _, err = q.append(ctx, &h.Job, h.last, e); errors.Is(err, ErrFenced) {
+		err = refused("job %s was answered or canceled meanwhile", id)
+	}
+	return &h.Job, err
+}
+
 // control is what somebody asks of the worker that has a job.
 type control struct {
 	Job    string `json:"job"`
@@ -142,7 +166,7 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 			return nil, noJob(id)
 		case h.State.Ended():
 			return nil, refused("job %s has ended already: %s", id, h.State)
-		case h.State == queue.StateEnqueued, h.State == queue.StateHeld:
+		case h.State == queue.StateEnqueued, h.State == queue.StateHeld, h.State == queue.StateUnapproved:
 			state := h.Job
 			e := &queue.Entry{Kind: queue.Canceled, Time: now, By: by, Reason: reason}
 			if err := state.Add(e); err != nil {

@@ -574,19 +574,36 @@ func TestPeople(t *testing.T) {
 func TestInVain(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
-	submit(t, q, "j", queue.Normal)
 	from := taker(t, q, "a")
-	for range MaxInVain {
-		if err := take(t, from).Release(t.Context(), &queue.Entry{Kind: queue.Released,
-			Reason: "no memory"}); err != nil {
-			t.Fatal(err)
+	vain := func(id string) {
+		t.Helper()
+		for range MaxInVain {
+			if err := take(t, from).Release(t.Context(), &queue.Entry{Kind: queue.Released,
+				Reason: "no memory"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if l, err := from.Take(t.Context(), true); l != nil || err != nil {
+			t.Fatalf("%v, %v", l, err)
+		}
+		if h := state(t, q, id); h.State != queue.StateDead || !strings.Contains(h.Reason, "no memory") {
+			t.Errorf("%+v", h.Job)
 		}
 	}
-	if l, err := from.Take(t.Context(), true); l != nil || err != nil {
-		t.Fatalf("%v, %v", l, err)
-	}
-	if h := state(t, q, "j"); h.State != queue.StateDead || !strings.Contains(h.Reason, "no memory") {
-		t.Errorf("%+v", h.Job)
+	source := "---\nalerts: {on: [fail], to: [ops]}\n---\n\n```bash {#a}\ntrue\n```\n"
+	for _, id := range []string{"j", "again"} {
+		spec := &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, By: "t", Project: "p",
+			Request: engine.Request{Path: "../n.md", MadeOf: "x/n.md", Source: []byte(source)}}
+		if _, _, err := q.Submit(t.Context(), spec, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		vain(id)
+		var told []*queue.Delivery // of a second one that follows it nothing is told: the state stays
+		err := q.Alerts(t.Context(), func(d *queue.Delivery) error { told = append(told, d); return nil })
+		if err != nil || len(told) != 1 || told[0].Alert.Job != "j" || told[0].Alert.Notebook != "x/n.md" ||
+			!strings.Contains(told[0].Alert.Message, "no memory") || told[0].To[0].Target != "ops" {
+			t.Errorf("%v, %+v", err, told)
+		}
 	}
 }
 

@@ -18,7 +18,6 @@ const (
 	statesBucket = "MARKMILL_SCHEDULES" // the state of each scheduled notebook
 	leadBucket   = "MARKMILL_SCHEDULER" // which of several schedulers works
 	leadKey      = "lead"
-	leadTime     = 30 * time.Second // for which a scheduler that says nothing keeps the others waiting
 )
 
 // Schedules are the states of scheduled notebooks, for all schedulers of a queue. Each is changed by its revision, and
@@ -29,8 +28,9 @@ type Schedules struct {
 	revision     uint64 // of the lead; 0: another has it
 }
 
-// Schedules makes the buckets that are not there.
-func (q *Queue) Schedules(ctx context.Context, replicas int) (*Schedules, error) {
+// Schedules makes the buckets that are not there. lead is how long a scheduler that says nothing keeps the others
+// waiting; that of the bucket counts, if it is there.
+func (q *Queue) Schedules(ctx context.Context, replicas int, lead time.Duration) (*Schedules, error) {
 	bucket := func(cfg jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, max(replicas, 1)
 		err = q.retry(ctx, func() (err error) {
@@ -50,7 +50,7 @@ func (q *Queue) Schedules(ctx context.Context, replicas int) (*Schedules, error)
 	s := &Schedules{q: q}
 	var err error
 	if s.states, err = bucket(jetstream.KeyValueConfig{Bucket: statesBucket}); err == nil {
-		s.lead, err = bucket(jetstream.KeyValueConfig{Bucket: leadBucket, TTL: leadTime})
+		s.lead, err = bucket(jetstream.KeyValueConfig{Bucket: leadBucket, TTL: lead})
 	}
 	return s, err
 }

@@ -66,7 +66,8 @@ func (q *Queue) single(ctx context.Context, spec *queue.Spec, now time.Time) (in
 			overlap := spec.Singleton.Overlap
 			if overlap == queue.OverlapSteer {
 				switch {
-				case before.State == queue.StateEnqueued, before.State == queue.StateHeld:
+				case before.State == queue.StateEnqueued, before.State == queue.StateHeld,
+					before.State == queue.StateUnapproved:
 					overlap = queue.OverlapCancel
 				case q.Steer(ctx, before.ID, spec.By, spec.Singleton.Say) == nil:
 					overlap = queue.OverlapSkip

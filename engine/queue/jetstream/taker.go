@@ -312,6 +312,11 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 		return nil, msg.Ack()
 	case h.State == queue.StateHeld: // it was put back, and waits for others again
 		return nil, msg.Ack()
+	case h.State == queue.StateUnapproved: // it was asked, or a person is answering, which begins with the wake-up
+		if meta, err := msg.Metadata(); err == nil && t.now().Sub(meta.Timestamp) > orphaned {
+			return nil, msg.Ack()
+		}
+		return nil, msg.NakWithDelay(time.Second)
 	case held != nil:
 		held.adopt(msg)
 		return nil, nil
@@ -334,8 +339,11 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 	case asked != nil:
 		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Canceled, By: asked.By, Reason: asked.Reason}))
 	case h.InVain >= MaxInVain:
-		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Dead,
-			Reason: "workers took it again and again, and no step came to its end; the last reason: " + last(h)}))
+		why := "workers took it again and again, and no step came to its end; the last reason: " + last(h)
+		if err := t.q.TellFailed(ctx, h.Spec(), &h.Job, why, t.now()); err != nil {
+			return nil, errors.Join(err, msg.NakWithDelay(time.Second))
+		}
+		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Dead, Reason: why}))
 	}
 	if err := l.Publish(ctx, &queue.Entry{Kind: queue.Claimed}); err != nil {
 		return nil, ignoreFence(errors.Join(err, msg.NakWithDelay(t.lease)))

@@ -101,8 +101,12 @@ func message(t engine.AlertTarget, a *queue.Alert) (*mail.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
+	run := string(a.Run)
+	if a.Job != "" {
+		run = "none, of job " + a.Job
+	}
 	m.SetBodyString(mail.TypeTextPlain, fmt.Sprintf("%s\n\nNotebook: %s\nProject: %s\nRun: %s\nTime: %s\n"+
-		"Alert: %s\n\n%s", headline(a), oneLine(a.Notebook), oneLine(cmp.Or(a.Project, "-")), a.Run,
+		"Alert: %s\n\n%s", headline(a), oneLine(a.Notebook), oneLine(cmp.Or(a.Project, "-")), run,
 		a.Time.Format(time.RFC3339), a.ID, text))
 	return m, nil
 }

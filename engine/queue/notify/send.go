@@ -124,7 +124,7 @@ func slackText(a *queue.Alert) string {
 	if !a.Bad() {
 		icon = ":large_green_circle:"
 	}
-	return fmt.Sprintf("%s %s\nrun %s, %s", icon, text, a.Run, a.Time.Format(time.RFC3339))
+	return fmt.Sprintf("%s %s\n%s, %s", icon, text, a.Of(), a.Time.Format(time.RFC3339))
 }
 
 // post sends JSON. An alert keeps its key, so that a receiver that has seen it can tell.

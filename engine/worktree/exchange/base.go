@@ -66,9 +66,22 @@ func FetchBase(ctx context.Context, dir, commit, url string) error {
 	_, err := makeBase(dir, func(_, root string) (bool, error) {
 		return true, checkOut(root, commit, func(repo *git.Repository) error {
 			remote := git.NewRemote(repo.Storer, &config.RemoteConfig{Name: remoteName, URLs: []string{url}})
-			return remote.FetchContext(ctx, &git.FetchOptions{RemoteName: remoteName, Depth: 1, Tags: plumbing.NoTags,
-				ClientOptions: options(ctx),
-				RefSpecs:      []config.RefSpec{config.RefSpec(commit + ":refs/markmill/base")}})
+			fetch := func(what string) error {
+				return remote.FetchContext(ctx, &git.FetchOptions{RemoteName: remoteName, Depth: 1,
+					Tags: plumbing.NoTags, ClientOptions: options(ctx),
+					RefSpecs: []config.RefSpec{config.RefSpec(what + ":refs/markmill/base")}})
+			}
+			err := fetch(commit)
+			if errors.Is(err, git.ErrExactSHA1NotSupported) { // by sshd, which does not pass on the protocol's version
+				var name string
+				if name, err = tipOf(ctx, remote, commit); name == "" && err == nil {
+					err = errors.New("no branch and no tag there is that commit, and it gives no other commit")
+				}
+				if err == nil {
+					err = fetch(name)
+				}
+			}
+			return err
 		})
 	})
 	return err
@@ -77,8 +90,20 @@ func FetchBase(ctx context.Context, dir, commit, url string) error {
 // Shows reports whether a branch or a tag of a remote is a commit.
 func Shows(ctx context.Context, url, commit string) (bool, error) {
 	remote := git.NewRemote(memory.NewStorage(), &config.RemoteConfig{Name: remoteName, URLs: []string{url}})
+	name, err := tipOf(ctx, remote, commit)
+	return name != "", err
+}
+
+// tipOf is the name of a branch or a tag of a remote that is a commit; "" if there is none.
+func tipOf(ctx context.Context, remote *git.Remote, commit string) (string, error) {
 	refs, err := remote.ListContext(ctx, &git.ListOptions{ClientOptions: options(ctx)})
-	return slices.ContainsFunc(refs, func(r *plumbing.Reference) bool { return r.Hash().String() == commit }), err
+	i := slices.IndexFunc(refs, func(r *plumbing.Reference) bool {
+		return r.Hash().String() == commit && r.Name() != plumbing.HEAD
+	})
+	if i < 0 {
+		return "", err
+	}
+	return string(refs[i].Name()), err
 }
 
 func makeBase(dir string, fill func(temp, root string) (bool, error)) (made bool, err error) {

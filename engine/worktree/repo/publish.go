@@ -317,7 +317,7 @@ func (s *Repo) heldBranch(name string, parent, tree object.Digest) (object.OID, 
 		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
 }
 
-// RunRefs lists the runs that have a ref in the repository. Earlier versions made one for every run; Fetch makes one.
+// RunRefs lists the runs that have a ref in the repository, which Fetch makes.
 func (s *Repo) RunRefs() (ids []string, err error) {
 	list, err := s.Refs()
 	for _, r := range list {

@@ -1,0 +1,124 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"markmill/cmd/api"
+	"markmill/cmd/api/signing"
+	"markmill/engine"
+	"markmill/engine/queue"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render/terminal"
+	"markmill/runs"
+)
+
+// answer approves or denies what the run of a job asks for. It reads the record of the run that asks, and answers it as
+// markmill approve answers a run of this machine; but the answer goes into the queue.
+func (p *program) answer(ctx context.Context) (int, error) {
+	h, err := p.q.Job(ctx, p.ID)
+	if err != nil {
+		return 0, err
+	}
+	asked := h.Asked()
+	if h.State != queue.StateUnapproved || asked == nil {
+		return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("job %s waits for no approval: "+
+			"it is %s", h.ID, h.State), Hint: "markmill jobs list --state unapproved lists those that do"}
+	}
+	if p.Root == "" {
+		return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: "the policy of the repository says which " +
+			"approvals count, and there is no repository here", Hint: "change into it, or name it with --repo"}
+	}
+	dir, err := os.MkdirTemp("", "markmill-approval-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	src, err := worktree.Open(p.Root)
+	if err != nil {
+		return 0, err
+	}
+	run, err := p.asking(ctx, h, asked, dir, src)
+	if err != nil {
+		return 0, err
+	}
+	eng, _, err := api.NewEngine(p.Root)
+	if err != nil {
+		return 0, err
+	}
+	eng.User = p.User
+	reply := engine.Reply{Deny: p.Answer.Deny, Expires: time.Duration(p.Answer.ExpiresNS), Comment: p.Answer.Comment}
+	if file := p.Answer.Key; file != "" {
+		reply.Sign = func(text []byte) ([]byte, error) {
+			return signing.Key{File: file, Ask: p.stderr}.Sign(runs.ApprovalNamespace, text)
+		}
+	}
+	got, err := eng.AnswerJob(run, dir, src, reply)
+	if err != nil {
+		return 0, err
+	}
+	// A run that starts before the time of its approval would not have it: the worker's clock may be behind this one.
+	e := &queue.Entry{Kind: queue.Answered, Time: got.Time, By: p.User, Reason: got.Answer, Run: asked.Run,
+		NotBefore: got.Time, Answer: got.Text, Signature: got.Signature}
+	if got.Comment != "" {
+		e.Reason += ": " + got.Comment
+	}
+	if _, err := p.q.Answer(ctx, h.ID, e); err != nil {
+		return 0, err
+	}
+	if p.JSON {
+		return exitPass, p.print("approval", got.Approval)
+	}
+	_, err = fmt.Fprint(p.stderr, terminal.Answer(got.Approval, run.Started.Notebook))
+	return exitPass, err
+}
+
+// asking writes the record of the run that asks into a folder, and returns the run if the record holds and is one of
+// what was submitted.
+func (p *program) asking(ctx context.Context, h *queue.History, asked *queue.Entry, dir string, src *worktree.Source) (
+	*runs.Run, error) {
+	if err := p.write(ctx, asked.Files, dir); err != nil {
+		return nil, err
+	}
+	v, err := api.VerifyRecord(runs.At(dir), src, runs.Signers{})
+	if err != nil {
+		return nil, err
+	}
+	why, spec := "", h.Spec()
+	switch {
+	case len(v.Findings) > 0 || v.Run == nil:
+		why = fmt.Sprint(v.Findings)
+	case v.Run.ID != asked.Run || v.Run.Contract.Job != h.ID:
+		why = fmt.Sprintf("it is of run %s of job %q", v.Run.ID, v.Run.Contract.Job)
+	case v.Run.Source != runs.DigestOf(spec.Request.Source):
+		why = "its notebook is another one than was submitted"
+	case v.Run.Contract.BaseCommit != spec.Base:
+		why = fmt.Sprintf("it begins with commit %s, and %s was submitted", v.Run.Contract.BaseCommit, spec.Base)
+	default:
+		return v.Run, nil
+	}
+	return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: string(asked.Run),
+		Msg:  fmt.Sprintf("the record of the run that asks for the approval of job %s is refused: %s", h.ID, why),
+		Hint: "markmill jobs cancel " + h.ID + " ends the job"}
+}
+
+// request reads what the run of a job asks approval for.
+func (p *program) request(ctx context.Context, h *queue.History) (*runs.ApprovalRequest, error) {
+	asked := h.Asked()
+	i := slices.IndexFunc(asked.Files, func(f queue.File) bool { return f.Path == runs.RequestFile })
+	if i < 0 {
+		return nil, fmt.Errorf("the run that asks for an approval has no %s", runs.RequestFile)
+	}
+	var text bytes.Buffer
+	if err := p.q.Get(ctx, asked.Files[i], &text); err != nil {
+		return nil, err
+	}
+	request := &runs.ApprovalRequest{}
+	return request, codec.Unmarshal(text.Bytes(), request)
+}

@@ -1,0 +1,85 @@
+package jetstream
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"markmill/engine/queue"
+)
+
+// TestAsk: a job that asks for an approval is nobody's until it is answered, once, and goes on then; also when whoever
+// answers is killed between the wake-up and the answer.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	q, other := open(t, dir), open(t, dir)
+	a, b := taker(t, q, "a"), taker(t, other, "b")
+	answer := func(run string) error {
+		_, err := q.Answer(t.Context(), "j", &queue.Entry{Kind: queue.Answered, Run: "r", By: "p", Time: time.Now(),
+			Answer: []byte(run)})
+		return err
+	}
+	ask := func(l *Lease) {
+		t.Helper()
+		l.Keep(func(err error) { t.Error(err) })
+		if err := l.Ask(t.Context(), &queue.Entry{Kind: queue.Asked, Run: "r", Contract: "sha256:c"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit(t, q, "j", queue.Normal)
+	if err := answer(""); err == nil || !strings.Contains(err.Error(), "waits for no approval: it is enqueued") {
+		t.Error(err)
+	}
+	ask(take(t, a))
+	if h := state(t, q, "j"); h.State != queue.StateUnapproved || h.Contract != "sha256:c" || h.InVain != 0 {
+		t.Errorf("%+v", h.Job)
+	}
+	if l, err := b.Take(t.Context(), true); l != nil || err != nil {
+		t.Fatalf("%v, %v: a job without its approval is taken", l, err)
+	}
+	asking := queue.Filter{States: []queue.State{queue.StateUnapproved}, Limit: 5}
+	if list, total, err := q.List(t.Context(), asking); err != nil || total != 1 || list[0].Contract != "sha256:c" {
+		t.Error(list, total, err)
+	}
+	if why, err := q.Waits(t.Context(), &state(t, q, "j").Job, time.Now()); err != nil || len(why) != 1 ||
+		!strings.Contains(why[0], "markmill jobs approve j") {
+		t.Error(why, err)
+	}
+	if _, err := q.Answer(t.Context(), "j", &queue.Entry{Kind: queue.Answered, Run: "another"}); err == nil {
+		t.Error("the answer to another run is taken")
+	}
+
+	// Whoever answers is killed after the wake-up.
+	if err := q.wake(t.Context(), &state(t, q, "j").Job); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if l, err := b.Take(ctx, false); l != nil || err != nil {
+		t.Fatalf("%v, %v: a job without its approval is taken", l, err)
+	}
+	if err := answer("yes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := answer("no"); err == nil {
+		t.Error("a second answer is taken")
+	}
+	l := take(t, b)
+	if e := l.Job.Entries[3]; e.Kind != queue.Answered || string(e.Answer) != "yes" || l.Job.Contract != "" {
+		t.Errorf("%+v", e)
+	}
+
+	// It may ask again, and is canceled then.
+	ask(l)
+	if _, err := q.Cancel(t.Context(), "j", "p", "why", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := answer("late"); err == nil || state(t, q, "j").State != queue.StateCanceled {
+		t.Error(err)
+	}
+	if l, err := a.Take(t.Context(), true); l != nil || err != nil {
+		t.Fatal(l, err)
+	}
+}

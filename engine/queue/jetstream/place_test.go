@@ -1,0 +1,131 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"markmill/engine/queue"
+)
+
+// shelf is a Place in memory.
+type shelf struct {
+	parts map[string][]byte
+	full  error
+}
+
+func (s *shelf) Put(_ context.Context, part string, data []byte) error {
+	if s.full == nil {
+		s.parts[part] = bytes.Clone(data)
+	}
+	return s.full
+}
+
+func (s *shelf) Get(_ context.Context, part string, _ int64) ([]byte, error) {
+	data, ok := s.parts[part]
+	if !ok {
+		return nil, errors.New("no such part")
+	}
+	return data, nil
+}
+
+func (s *shelf) Sweep(_ context.Context, named func(string) bool, _ time.Time) (n int, size int64, err error) {
+	maps.DeleteFunc(s.parts, func(part string, data []byte) bool {
+		if named(part) {
+			return false
+		}
+		n, size = n+1, size+int64(len(data))
+		return true
+	})
+	return n, size, nil
+}
+
+// TestPlace: files of more than a part are kept in the place and come back as they were; what is damaged there, or
+// missing, or named by a hostile entry, is noticed; entries and smaller files stay in the queue; and what no job names
+// goes.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	q, without := open(t, dir), open(t, dir)
+	place := &shelf{parts: map[string][]byte{}}
+	q.place = place
+	for size, parts := range map[int]int{0: 0, partSize: 0, partSize + 1: 1, placePart: 1, placePart + 1: 2,
+		2 * placePart: 2} {
+		clear(place.parts)
+		data := bytes.Repeat([]byte{byte(size), byte(size >> 8), byte(size >> 20), 1, 2}, size/5+1)[:size]
+		file, err := q.Put(t.Context(), "a", bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(place.parts) != parts || file.Apart != (parts > 0) {
+			t.Errorf("%d bytes: %d parts are in the place, %v", size, len(place.parts), file.Apart)
+		}
+		if got, err := q.getBytes(t.Context(), file); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes come back as %d: %v", size, len(got), err)
+		}
+		if _, err := without.getBytes(t.Context(), file); (err != nil) != file.Apart ||
+			err != nil && !strings.Contains(err.Error(), "MARKMILL_FILES") {
+			t.Errorf("%d bytes without the place: %v", size, err)
+		}
+	}
+	big := bytes.Repeat([]byte("0123456789"), partSize)
+	file, err := q.Put(t.Context(), "big", bytes.NewReader(big))
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := file.Parts[0]
+	for name, damage := range map[string]func(){
+		"damaged":   func() { place.parts[part] = append([]byte("x"), big[1:]...) },
+		"half":      func() { place.parts[part] = big[:partSize] },
+		"is kept":   func() {},
+		"no such":   func() { delete(place.parts, part) },
+		"names no ": func() { file.Parts = []string{"../../etc/passwd"} },
+	} {
+		saved := file
+		place.parts[part] = big
+		damage()
+		got, err := q.getBytes(t.Context(), file)
+		switch {
+		case name == "is kept":
+			if err != nil || !bytes.Equal(got, big) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case name == "half":
+			name = "damaged"
+			fallthrough
+		default:
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		file = saved
+	}
+	place.full = errors.New("no space")
+	_, err = q.Put(t.Context(), "big", bytes.NewReader(big))
+	if !errors.As(err, new(*PlaceError)) || !strings.Contains(err.Error(), "no space") {
+		t.Error(err)
+	}
+	place.full = nil
+
+	// A journal that is longer than a message stays in the queue: it is the truth.
+	place.parts = map[string][]byte{"stray": nil, part: big}
+	submit(t, q, "j", queue.Normal)
+	l := take(t, taker(t, q, "a"))
+	if err := l.Publish(t.Context(), &queue.Entry{Kind: queue.Recorded, Run: "r", Journal: big,
+		Files: []queue.File{file}}); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := without.Job(t.Context(), "j"); err != nil || !bytes.Equal(h.Entries[2].Journal, big) {
+		t.Error(err)
+	}
+	if _, err := q.Prune(t.Context(), time.Now(), 0, "p", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if len(place.parts) != 1 || place.parts[part] == nil {
+		t.Errorf("%d parts after pruning", len(place.parts))
+	}
+}
