@@ -19,7 +19,8 @@ func TestQueue(t *testing.T) {
 	}
 	builtProgram(t)
 	buildQueue(t)
-	runScripts(t, "testdata/queue", "NATS="+natsServer(t))
+	// The script of the files has a server of its own, because it prunes all jobs.
+	runScripts(t, "testdata/queue", "NATS="+natsServer(t), "NATS_FILES="+natsServer(t))
 }
 
 // buildQueue builds the program beside markmill, and the server of scripts whose workers share only the network.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -91,7 +92,14 @@ func Connect(ctx context.Context, o Options) (*Queue, error) {
 		options = append(options, nats.ClientCert(o.Cert, o.Key))
 	}
 	var err error
-	if q.nc, err = nats.Connect(url, options...); err == nil {
+	for deadline := time.Now().Add(serverTime); ; time.Sleep(20 * time.Millisecond) {
+		q.nc, err = nats.Connect(url, options...)
+		// Another process may end the server that it has had, while it is greeted: then this one takes its place.
+		if q.local == nil || !cut(err) || time.Now().After(deadline) {
+			break
+		}
+	}
+	if err == nil {
 		err = q.open(ctx, max(o.Replicas, 1))
 	}
 	if err != nil {
@@ -99,6 +107,12 @@ func Connect(ctx context.Context, o Options) (*Queue, error) {
 		return nil, q.unreachable(o, err)
 	}
 	return q, nil
+}
+
+// cut reports whether a connection was lost, and nothing was refused.
+func cut(err error) bool {
+	_, lost := errors.AsType[*net.OpError](err)
+	return lost || errors.Is(err, io.EOF) || errors.Is(err, nats.ErrNoServers)
 }
 
 // unreachable says why the server cannot be used, and what may help.
