@@ -419,3 +419,39 @@ func TestServeJobsAPI(t *testing.T) {
 		}
 	}
 }
+
+// TestServeJobApproval: a job that needs an approval shows what it asks for, and goes on when a person has approved it.
+func TestServeJobApproval(t *testing.T) {
+	t.Parallel()
+	root := notebookRepository(t, map[string]string{})
+	buildQueue(t)
+	d := newDesk(t, root, "approve")
+	job := d.submits(url.Values{"notebook": {"gated.md"}})
+	d.mustRun("worker", "--drain")
+	page := d.shows(job, "unapproved")
+	for _, words := range []string{"asks for an approval", "<h2>Contract</h2>", job + "/approve", job + "/deny"} {
+		if !strings.Contains(page, words) {
+			t.Errorf("the page of the job has no %q\n%s", words, page)
+		}
+	}
+	if _, list := d.get("/jobs?state=unapproved"); !strings.Contains(list, job) {
+		t.Error("the job is not among those that wait for an approval")
+	}
+	if code, _, text := d.post(job+"/deny", url.Values{}); code != http.StatusConflict ||
+		!strings.Contains(text, "give a reason") {
+		t.Errorf("denied without a reason: %d", code)
+	}
+	d.acts(job+"/approve", url.Values{"reason": {"read it"}})
+	d.mustRun("worker", "--drain")
+	d.shows(job, "completed")
+	if code, _, text := d.post(job+"/approve", url.Values{}); code != http.StatusConflict {
+		t.Errorf("approved once more: %d\n%s", code, text)
+	}
+	denied := d.submits(url.Values{"notebook": {"gated.md"}})
+	d.mustRun("worker", "--drain")
+	d.acts(denied+"/deny", url.Values{"reason": {"not on a Friday"}})
+	d.worker()
+	if page := d.shows(denied, "failed"); !strings.Contains(page, "not on a Friday") {
+		t.Errorf("the page does not say why it was denied: %s", page)
+	}
+}

@@ -30,17 +30,19 @@ const mostTails = 20
 // jobBody is the data of the page of a job.
 type jobBody struct {
 	jobRow
-	Spec    desk.Spec
-	Events  []jobEvent
-	Holds   []string // why no worker takes it
-	Worker  *workerRow
-	Steps   []stepRow
-	Causes  []runs.Cause
-	Live    bool   // it has not ended
-	Follow  string // address of what comes next
-	HasRun  bool   // its record is here
-	Asks    bool   // its run waits for an approval
-	Fetches bool   // it has ended, and left a record that is not here
+	Spec   desk.Spec
+	Events []jobEvent
+	Holds  []string // why no worker takes it
+	Worker *workerRow
+	Steps  []stepRow
+	Causes []runs.Cause
+	Live   bool   // it has not ended
+	Follow string // address of what comes next
+	HasRun bool   // its record is here
+	// Contract is what its run asks an approval of; nil if it asks for none. Only a signed one counts if Signed.
+	Contract *runs.ContractData
+	Signed   bool
+	Fetches  bool // it has ended, and left a record that is not here
 }
 
 // jobEvent is something that happened to a job, for people.
@@ -125,7 +127,9 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) {
 	b.Fetches = !b.Live && !b.HasRun && len(got.Files) > 0
 	folded := runs.NewRun()
 	addLines(folded, got.Journal)
-	b.Asks = folded.Status() == runs.Blocked && folded.Approval == runs.ApprovalIsRequested
+	if b.State == queue.StateUnapproved {
+		b.Contract, b.Signed = &folded.Contract, s.signed(folded)
+	}
 	b.Causes = folded.Causes()
 	if err := s.stepsOf(r.Context(), b, got, folded); err != nil {
 		s.failedJob(w, r, err)

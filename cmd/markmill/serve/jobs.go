@@ -35,7 +35,7 @@ type jobRow struct {
 // Class is the class of the state.
 func (r jobRow) Class() string {
 	switch {
-	case r.Expired:
+	case r.Expired, r.State == queue.StateUnapproved:
 		return "timeout"
 	case r.State.Leased():
 		return "edit"
@@ -64,6 +64,8 @@ func (r jobRow) Says() string {
 		return plain.OneLine(r.Reason)
 	case r.Waits != "":
 		return r.Waits
+	case r.State == queue.StateUnapproved:
+		return "its run asks for an approval"
 	case r.State == queue.StateHeld:
 		return "after " + strings.Join(r.Before(), ", ")
 	case r.State == queue.StateEnqueued && r.NotBefore.After(time.Now()):
@@ -410,9 +412,14 @@ func (s *server) submit(w http.ResponseWriter, r *http.Request) {
 var (
 	cancelJob   = withReason("jobs", "cancel")
 	retryJob    = withReason("jobs", "retry")
+	denyJob     = withReason("jobs", "deny")
 	pauseQueue  = withReason("jobs", "pause")
 	resumeQueue = withReason("jobs", "resume")
 )
+
+func approveJob(id string, form url.Values) ([]string, error) {
+	return []string{"jobs", "approve", "--comment=" + strings.TrimSpace(form.Get("reason")), "--", id}, nil
+}
 
 // fetch fetches the record of a job. The command ends as the run did, so its document says that it is done.
 func (s *server) fetch(ctx context.Context, id string) error {

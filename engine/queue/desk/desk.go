@@ -16,8 +16,8 @@ const Name = "Desk"
 const TailBytes = 32 << 10
 
 // Counted are the states whose jobs are counted, in the order of Jobs.Counts.
-var Counted = []queue.State{queue.StateHeld, queue.StateEnqueued, queue.StateRunning, queue.StateCompleted,
-	queue.StateFailed, queue.StateCanceled, queue.StateDead}
+var Counted = []queue.State{queue.StateHeld, queue.StateEnqueued, queue.StateUnapproved, queue.StateRunning,
+	queue.StateCompleted, queue.StateFailed, queue.StateCanceled, queue.StateDead}
 
 // Jobs answers a queue.Filter.
 type Jobs struct {
