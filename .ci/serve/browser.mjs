@@ -186,7 +186,7 @@ try {
   // A sweep that goes on: its page shows each row as it ends, without being loaded again by hand.
   const sweeping = spawn(markmill, ["run", "lines.md", "--matrix", "n=1,15", "--matrix", "word=a,b"], { cwd: root, stdio: "ignore" });
   const swept = new Promise((done) => sweeping.on("exit", done));
-  await until("the sweep is listed", async () => { await open("/sweeps"); return page.evaluate(() => document.querySelector("tbody th a")); });
+  await until("the sweep is listed", async () => { await open("/sweeps"); return page.evaluate(() => !!document.querySelector("tbody th a")); });
   await Promise.all([page.waitForNavigation(), page.click("tbody th a")]);
   const sweep = new URL(page.url()).pathname;
   check(await page.evaluate(() => !!document.querySelector("#sweep[data-refresh]")), "the page of the sweep does not follow it");
