@@ -194,3 +194,14 @@ setsid sh -c 'echo $$ >>pids.txt; exec sleep 300' &
 (setsid sh -c 'trap "" TERM; echo $$ >>pids.txt; while :; do sleep 300; done' &)
 until [ "$(wc -l <pids.txt)" -ge 5 ]; do :; done
 cat pids.txt`
+
+// started returns the process ids that outlive wrote to a file. A kernel may deliver what a shell prints after what the
+// rest of the step prints, and not at all once the step is cut off.
+func (h *harness) started(file string) []string {
+	h.t.Helper()
+	pids, err := os.ReadFile(filepath.Join(h.dir, file))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return strings.Fields(string(pids))
+}

@@ -83,11 +83,10 @@ func (c *clerk) Job(in desk.JobAsked, to *desk.Job) error {
 	if err != nil {
 		return err
 	}
-	now, err := c.q.States(c.ctx, []string{in.ID})
+	job, found, err := c.q.Current(c.ctx, in.ID)
 	if err != nil {
 		return err
 	}
-	job, found := now[in.ID]
 	if !found {
 		return jetstream.NoJob(in.ID)
 	}

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +15,10 @@ import (
 )
 
 // A job that comes after others is held: it has entries, and no wake-up. A message mm.dep.OTHER.JOB for each of the
-// others says so. Whoever ends a job looks at those that it holds, before the wake-up of the job that has ended is
-// removed; so when it is killed in between, the next worker that gets that wake-up does the same. What people do with
-// jobs has no such wake-up perhaps, and workers look through all of them now and then.
+// others says so, until the job is held no longer. Whoever ends a job looks at those that it holds, before the wake-up
+// of the job that has ended is removed; so when it is killed in between, the next worker that gets that wake-up does
+// the same. What people do with jobs may have no such wake-up, and where a server of a cluster lags behind, two jobs
+// that end at once may each see the other one still running: workers look through all messages now and then.
 //
 // A far-future schedule for each job would do the same, and could neither be listed nor say what it waits for.
 
@@ -37,7 +39,13 @@ func (q *Queue) checkAfter(ctx context.Context, after []string) error {
 		return err
 	}
 	for _, id := range after {
-		switch job, ok := jobs[id]; {
+		job, ok := jobs[id]
+		if !ok {
+			if job, ok, err = q.Current(ctx, id); err != nil {
+				return err
+			}
+		}
+		switch {
 		case !ok:
 			return noJob(id)
 		case job.State.Ended() && job.State != queue.StateCompleted:
@@ -63,10 +71,12 @@ func (q *Queue) settle(ctx context.Context, job string, now time.Time) error {
 				if err := codec.Unmarshal(data, &since); err != nil || now.Sub(since) < orphaned {
 					return err // it is being submitted, perhaps
 				}
-			} else if job.State.Ended() {
+				return q.drop(ctx, subject)
+			}
+			if job.State.Ended() {
 				ended = append(ended, id)
 			}
-			return q.drop(ctx, subject) // if the job waits still, for others
+			return nil
 		})
 		if err != nil {
 			return err
@@ -111,7 +121,16 @@ func (q *Queue) waited(ctx context.Context, job *queue.Job, now time.Time) (*que
 	}
 	all := true
 	for _, id := range job.After {
-		switch other, ok := others[id]; {
+		other, ok := others[id]
+		if !ok || !other.State.Ended() { // or the server that was asked lags behind
+			if !all {
+				continue
+			}
+			if other, ok, err = q.Current(ctx, id); err != nil {
+				return nil, err
+			}
+		}
+		switch {
 		case !ok:
 			return &queue.Entry{Kind: queue.Canceled, Reason: "job " + id + ", which it came after, was removed"}, nil
 		case !other.State.Ended():
@@ -150,11 +169,11 @@ func (q *Queue) holds(ctx context.Context, job *queue.Job) (words []string, err 
 // before it counts.
 func (q *Queue) behind(ctx context.Context, job *queue.Job, now time.Time) (bool, error) {
 	for before := job.Behind; before != ""; {
-		jobs, err := q.States(ctx, []string{before})
+		other, ok, err := q.Current(ctx, before)
 		if err != nil {
 			return false, err
 		}
-		switch other, ok := jobs[before]; {
+		switch {
 		case ok && !other.State.Ended() && before == job.Behind:
 			return false, nil
 		case ok && !other.State.Ended():
@@ -171,29 +190,40 @@ func (q *Queue) behind(ctx context.Context, job *queue.Job, now time.Time) (bool
 // maxHeld bounds the messages that a sweep looks through.
 const maxHeld = 100_000
 
-// sweep settles what a process that was killed left.
+// sweep settles what a process that was killed left, and what was seen too early.
 func (q *Queue) sweep(ctx context.Context, now time.Time) error {
 	msgs, _, err := q.browse(ctx, stateStream, jetstream.ConsumerConfig{FilterSubject: "mm.dep.*.*"}, 0, maxHeld)
-	seen := map[string]bool{}
-	var others []string
-	for _, msg := range msgs {
-		if other := strings.Split(msg.Subject(), ".")[2]; !seen[other] {
-			seen[other], others = true, append(others, other)
-		}
+	if err != nil {
+		return err
 	}
-	for some := range slices.Chunk(others, 500) {
+	held := map[string][]string{} // by the job that each waits for
+	for _, msg := range msgs {
+		part := strings.Split(msg.Subject(), ".")
+		held[part[2]] = append(held[part[2]], part[3])
+	}
+	failed, waits := map[string]bool{}, map[string]bool{} // what others wait for, and what waits for one that runs
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(held)), 500) {
 		jobs, err := q.States(ctx, some)
 		if err != nil {
 			return err
 		}
 		for _, id := range some {
-			if job, ok := jobs[id]; ok && !job.State.Ended() {
-				continue
+			switch job, ok := jobs[id]; {
+			case !ok || job.State.Ended() && job.State != queue.StateCompleted:
+				failed[id] = true
+			case !job.State.Ended():
+				for _, one := range held[id] {
+					waits[one] = true
+				}
 			}
+		}
+	}
+	for id, those := range held {
+		if failed[id] || slices.ContainsFunc(those, func(one string) bool { return !waits[one] }) {
 			if err := q.settle(ctx, id, now); err != nil {
 				return err
 			}
 		}
 	}
-	return err
+	return nil
 }

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"time"
@@ -102,7 +103,20 @@ func jobIn(msg jetstream.Msg) (job queue.Job, err error) {
 	return job, err
 }
 
-// States returns the states of jobs, as their last entries have them.
+// Current returns the state of a job as its last entry has it; false if it is not there.
+func (q *Queue) Current(ctx context.Context, id string) (job queue.Job, there bool, err error) {
+	msg, err := q.latest(ctx, q.events, subject(id))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return job, false, nil
+	}
+	if err == nil {
+		err = codec.Unmarshal([]byte(msg.Header.Get(jobHeader)), &job)
+	}
+	return job, err == nil && job.State != queue.StateRemoved, err
+}
+
+// States returns the states of jobs, as their last entries have them. Servers of a cluster share the work, and one that
+// lags behind may answer: what is decided by the state of a job asks Current.
 func (q *Queue) States(ctx context.Context, ids []string) (map[string]queue.Job, error) {
 	if len(ids) == 0 {
 		return nil, nil

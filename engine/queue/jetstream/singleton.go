@@ -96,8 +96,7 @@ func (q *Queue) single(ctx context.Context, spec *queue.Spec, now time.Time) (in
 // runsYet returns a job, or where it ended without having run, the one that it was behind; nil if it is not there.
 func (q *Queue) runsYet(ctx context.Context, id string) (*queue.Job, error) {
 	for {
-		jobs, err := q.States(ctx, []string{id})
-		job, ok := jobs[id]
+		job, ok, err := q.Current(ctx, id)
 		if err != nil || !ok {
 			return nil, err
 		}
