@@ -71,7 +71,8 @@ func (h *harness) env(root string) []string {
 		}
 	}
 	return []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + root, "LANG=C.UTF-8",
-		"MARKMILL_SCRAPS=" + h.scraps, "MARKMILL_STEP_DIR=" + h.step}
+		"MARKMILL_SCRAPS=" + h.scraps, "MARKMILL_STEP_DIR=" + h.step,
+		"GORACE=" + os.Getenv("GORACE")} // the test binary sleeps for a second at its end else, under the race detector
 }
 
 type result struct {
