@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +18,8 @@ func TestRemoteQueueFiles(t *testing.T) {
 	if out, err := exec.Command("git", "init", "-q", b.dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// gzip: what an address gives is unpacked elsewhere, and must not be here.
-	notebook := "```bash {#one}\nhead -c 1000000 /dev/urandom | gzip | tee packed | tail -c 10 | wc -c\n" +
+	// The output begins as gzip does: what an address gives is unpacked elsewhere, and must not be here.
+	notebook := "```bash {#one}\nhead -c 1000000 /dev/urandom | gzip > packed\n" +
 		"cat packed packed packed packed packed packed packed packed packed\n```\n"
 	if err := os.WriteFile(filepath.Join(b.dir, "n.md"), []byte(notebook), 0o644); err != nil {
 		t.Fatal(err)
@@ -43,7 +42,7 @@ func TestRemoteQueueFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole = append(whole, text)
-		if err := os.WriteFile(name, bytes.ToUpper(text), 0o644); err != nil {
+		if err := os.WriteFile(name, append([]byte{^text[0]}, text[1:]...), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
