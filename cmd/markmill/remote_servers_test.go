@@ -141,6 +141,9 @@ func TestRemoteGoogle(t *testing.T) {
 		!bytes.Contains(got, []byte("south 1.5")) {
 		t.Errorf("%v\n%s", err, got)
 	}
+	jobs := *b
+	jobs.works(t, "gs://bucket/files")
+	jobs.fetches(t)
 	b.gone(t, r)
 }
 
@@ -206,6 +209,9 @@ func TestRemoteAzure(t *testing.T) {
 		!bytes.Contains(got, []byte("south 1.5")) {
 		t.Errorf("%v\n%s", err, got)
 	}
+	jobs := *b
+	jobs.works(t, "az://box/files")
+	jobs.fetches(t)
 	b.secretless(t)
 	b.gone(t, r)
 }

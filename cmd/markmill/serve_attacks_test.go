@@ -38,6 +38,10 @@ func TestServeRoles(t *testing.T) {
 	for _, pattern := range workbench.Patterns() {
 		method, path := pathOf(pattern)
 		needs := slices.Index(roles, workbench.Needs(pattern))
+		answers := []string{"approve", "deny", "accept", "reject", "apply", "address"}
+		if slices.Contains(answers, path[strings.LastIndexByte(path, '/')+1:]) && roles[needs] != "approve" {
+			t.Errorf("%s needs the role %s", pattern, roles[needs])
+		}
 		if path == "/sign-out" || path == "/events" { // the first ends the session, the second does not end
 			continue
 		}

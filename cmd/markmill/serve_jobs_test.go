@@ -455,3 +455,21 @@ func TestServeJobApproval(t *testing.T) {
 		t.Errorf("the page does not say why it was denied: %s", page)
 	}
 }
+
+// TestServeJobSigned: where the policy names the keys that count, the page gives the command that signs, and no form.
+func TestServeJobSigned(t *testing.T) {
+	t.Parallel()
+	root := notebookRepository(t, map[string]string{
+		"markmill.yaml": "policy:\n  approval: {required: true}\n  allowed_signers: signers\n",
+		"signers": "alice@example.org namespaces=\"markmill-approval\" " +
+			"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n"})
+	buildQueue(t)
+	d := newDesk(t, root, "approve")
+	job := d.submits(url.Values{"notebook": {"gated.md"}})
+	d.mustRun("worker", "--drain")
+	page := d.shows(job, "unapproved")
+	if !strings.Contains(page, "markmill jobs approve "+strings.TrimPrefix(job, "/jobs/")+" --key KEY") ||
+		strings.Contains(page, job+"/approve") || !strings.Contains(page, job+"/deny") {
+		t.Errorf("the page of the job: %s", page)
+	}
+}

@@ -90,22 +90,28 @@ func (p *program) asking(ctx context.Context, h *queue.History, asked *queue.Ent
 	if err != nil {
 		return nil, err
 	}
-	why, spec := "", h.Spec()
+	if why := unanswerable(v, h, asked); why != "" {
+		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: string(asked.Run),
+			Msg:  fmt.Sprintf("the record of the run that asks for the approval of job %s is refused: %s", h.ID, why),
+			Hint: "markmill jobs cancel " + h.ID + " ends the job"}
+	}
+	return v.Run, nil
+}
+
+// unanswerable says why the record of the run that asks is not one to answer; "" if it is.
+func unanswerable(v *runs.Verification, h *queue.History, asked *queue.Entry) string {
+	spec := h.Spec()
 	switch {
 	case len(v.Findings) > 0 || v.Run == nil:
-		why = fmt.Sprint(v.Findings)
+		return fmt.Sprint(v.Findings)
 	case v.Run.ID != asked.Run || v.Run.Contract.Job != h.ID:
-		why = fmt.Sprintf("it is of run %s of job %q", v.Run.ID, v.Run.Contract.Job)
+		return fmt.Sprintf("it is of run %s of job %q", v.Run.ID, v.Run.Contract.Job)
 	case v.Run.Source != runs.DigestOf(spec.Request.Source):
-		why = "its notebook is another one than was submitted"
+		return "its notebook is another one than was submitted"
 	case v.Run.Contract.BaseCommit != spec.Base:
-		why = fmt.Sprintf("it begins with commit %s, and %s was submitted", v.Run.Contract.BaseCommit, spec.Base)
-	default:
-		return v.Run, nil
+		return fmt.Sprintf("it begins with commit %s, and %s was submitted", v.Run.Contract.BaseCommit, spec.Base)
 	}
-	return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: string(asked.Run),
-		Msg:  fmt.Sprintf("the record of the run that asks for the approval of job %s is refused: %s", h.ID, why),
-		Hint: "markmill jobs cancel " + h.ID + " ends the job"}
+	return ""
 }
 
 // request reads what the run of a job asks approval for.

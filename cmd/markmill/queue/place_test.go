@@ -116,4 +116,7 @@ func TestWrongPlaces(t *testing.T) {
 	if at, err := place(t.Context(), "", true); at != nil || err != nil {
 		t.Error(fmt.Sprint(at), err)
 	}
+	if at, err := place(t.Context(), "s3://bucket/x/", false); err != nil || at.(bucket).at != "s3://bucket/x" {
+		t.Error(fmt.Sprint(at), err)
+	}
 }

@@ -34,13 +34,19 @@ func (q *Queue) hold(ctx context.Context, others []string, job string, now time.
 
 // checkAfter returns an error for jobs that are not there, or will not complete.
 func (q *Queue) checkAfter(ctx context.Context, after []string) error {
-	jobs, err := q.States(ctx, after)
+	seen, err := q.States(ctx, after)
 	if err != nil {
 		return err
 	}
+	return q.completes(ctx, after, seen)
+}
+
+// completes is checkAfter by states that were seen, perhaps on a server that lags behind: a job that is not among them,
+// or ended there, may have been submitted or put back since.
+func (q *Queue) completes(ctx context.Context, after []string, seen map[string]queue.Job) (err error) {
 	for _, id := range after {
-		job, ok := jobs[id]
-		if !ok {
+		job, ok := seen[id]
+		if !ok || job.State.Ended() && job.State != queue.StateCompleted {
 			if job, ok, err = q.Current(ctx, id); err != nil {
 				return err
 			}
@@ -93,7 +99,11 @@ func (q *Queue) free(ctx context.Context, id string, now time.Time) (*queue.Job,
 		return nil, err
 	}
 	if h.State == queue.StateHeld {
-		e, err := q.waited(ctx, &h.Job, now)
+		seen, err := q.States(ctx, h.After)
+		if err != nil {
+			return nil, err
+		}
+		e, err := q.waited(ctx, &h.Job, seen, now)
 		if e == nil || err != nil {
 			return &h.Job, err
 		}
@@ -113,19 +123,17 @@ func (q *Queue) free(ctx context.Context, id string, now time.Time) (*queue.Job,
 	return &h.Job, q.drop(ctx, "mm.dep.*."+id)
 }
 
-// waited returns the entry of a job that needs to wait no longer; nil while it does.
-func (q *Queue) waited(ctx context.Context, job *queue.Job, now time.Time) (*queue.Entry, error) {
-	others, err := q.States(ctx, job.After)
-	if err != nil {
-		return nil, err
-	}
+// waited returns the entry of a job that needs to wait no longer; nil while it does. The states that were seen may be
+// those of a server that lags behind, and of these only that a job has completed stays true.
+func (q *Queue) waited(ctx context.Context, job *queue.Job, seen map[string]queue.Job, now time.Time) (
+	e *queue.Entry, err error) {
 	all := true
 	for _, id := range job.After {
-		other, ok := others[id]
-		if !ok || !other.State.Ended() { // or the server that was asked lags behind
-			if !all {
-				continue
-			}
+		other, ok := seen[id]
+		if !all && ok && !other.State.Ended() {
+			continue
+		}
+		if other.State != queue.StateCompleted {
 			if other, ok, err = q.Current(ctx, id); err != nil {
 				return nil, err
 			}

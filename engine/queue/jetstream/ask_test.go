@@ -9,16 +9,18 @@ import (
 	"markmill/engine/queue"
 )
 
-// TestAsk: a job that asks for an approval is nobody's until it is answered, once, and goes on then; also when whoever
-// answers is killed between the wake-up and the answer.
+// TestAsk: a job that asks for an approval is nobody's until it is answered, once, and goes on then; also when a worker
+// looks at it between the wake-up and the answer.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	q, other := open(t, dir), open(t, dir)
 	a, b := taker(t, q, "a"), taker(t, other, "b")
-	answer := func(run string) error {
-		_, err := q.Answer(t.Context(), "j", &queue.Entry{Kind: queue.Answered, Run: "r", By: "p", Time: time.Now(),
-			Answer: []byte(run)})
+	answered := func(text string) *queue.Entry {
+		return &queue.Entry{Kind: queue.Answered, Run: "r", By: "p", Time: time.Now(), Answer: []byte(text)}
+	}
+	answer := func(text string) error {
+		_, err := q.Answer(t.Context(), "j", answered(text))
 		return err
 	}
 	ask := func(l *Lease) {
@@ -26,6 +28,17 @@ func TestAsk(t *testing.T) {
 		l.Keep(func(err error) { t.Error(err) })
 		if err := l.Ask(t.Context(), &queue.Entry{Kind: queue.Asked, Run: "r", Contract: "sha256:c"}); err != nil {
 			t.Fatal(err)
+		}
+	}
+	nobodys := func(from *Taker) {
+		t.Helper()
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if l, err := from.Take(ctx, true); l != nil || err != nil {
+			t.Fatalf("%v, %v: a job without its approval is taken", l, err)
+		}
+		if ctx.Err() != nil {
+			t.Fatal("a job without its approval has a wake-up")
 		}
 	}
 	submit(t, q, "j", queue.Normal)
@@ -36,9 +49,7 @@ func TestAsk(t *testing.T) {
 	if h := state(t, q, "j"); h.State != queue.StateUnapproved || h.Contract != "sha256:c" || h.InVain != 0 {
 		t.Errorf("%+v", h.Job)
 	}
-	if l, err := b.Take(t.Context(), true); l != nil || err != nil {
-		t.Fatalf("%v, %v: a job without its approval is taken", l, err)
-	}
+	nobodys(b)
 	asking := queue.Filter{States: []queue.State{queue.StateUnapproved}, Limit: 5}
 	if list, total, err := q.List(t.Context(), asking); err != nil || total != 1 || list[0].Contract != "sha256:c" {
 		t.Error(list, total, err)
@@ -51,16 +62,24 @@ func TestAsk(t *testing.T) {
 		t.Error("the answer to another run is taken")
 	}
 
-	// Whoever answers is killed after the wake-up.
-	if err := q.wake(t.Context(), &state(t, q, "j").Job); err != nil {
+	// A worker looks after the wake-up, for longer than a lease.
+	h, err := q.read(t.Context(), "j")
+	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	if err := q.wake(t.Context(), &h.Job); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 	defer stop()
 	if l, err := b.Take(ctx, false); l != nil || err != nil {
 		t.Fatalf("%v, %v: a job without its approval is taken", l, err)
 	}
-	if err := answer("yes"); err != nil {
+	e := answered("yes")
+	if err := h.Add(e); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.append(t.Context(), &h.Job, h.last, e); err != nil {
 		t.Fatal(err)
 	}
 	if err := answer("no"); err == nil {
@@ -71,7 +90,25 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 
-	// It may ask again, and is canceled then.
+	// It asks again, many answer at once, and the same worker goes on.
+	ask(l)
+	nobodys(a)
+	answers := make(chan error)
+	for range 8 {
+		go func() { answers <- answer("again") }()
+	}
+	taken := 0
+	for range 8 {
+		if <-answers == nil {
+			taken++
+		}
+	}
+	if taken != 1 {
+		t.Errorf("%d of the answers given at once are taken", taken)
+	}
+	l = take(t, b)
+
+	// It asks once more, and is canceled then.
 	ask(l)
 	if _, err := q.Cancel(t.Context(), "j", "p", "why", time.Now()); err != nil {
 		t.Fatal(err)
@@ -79,7 +116,5 @@ func TestAsk(t *testing.T) {
 	if err := answer("late"); err == nil || state(t, q, "j").State != queue.StateCanceled {
 		t.Error(err)
 	}
-	if l, err := a.Take(t.Context(), true); l != nil || err != nil {
-		t.Fatal(l, err)
-	}
+	nobodys(a)
 }

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"markmill/engine/queue"
+	"markmill/runs"
 )
 
 // shelf is a Place in memory.
 type shelf struct {
 	parts map[string][]byte
 	full  error
+	swept time.Time // before which parts were to go
 }
 
 func (s *shelf) Put(_ context.Context, part string, data []byte) error {
@@ -33,7 +35,8 @@ func (s *shelf) Get(_ context.Context, part string, _ int64) ([]byte, error) {
 	return data, nil
 }
 
-func (s *shelf) Sweep(_ context.Context, named func(string) bool, _ time.Time) (n int, size int64, err error) {
+func (s *shelf) Sweep(_ context.Context, named func(string) bool, before time.Time) (n int, size int64, err error) {
+	s.swept = before
 	maps.DeleteFunc(s.parts, func(part string, data []byte) bool {
 		if named(part) {
 			return false
@@ -79,11 +82,12 @@ func TestPlace(t *testing.T) {
 	}
 	part := file.Parts[0]
 	for name, damage := range map[string]func(){
-		"damaged":   func() { place.parts[part] = append([]byte("x"), big[1:]...) },
-		"half":      func() { place.parts[part] = big[:partSize] },
-		"is kept":   func() {},
-		"no such":   func() { delete(place.parts, part) },
-		"names no ": func() { file.Parts = []string{"../../etc/passwd"} },
+		"has other bytes": func() { place.parts[part] = append([]byte("x"), big[1:]...) },
+		"half":            func() { place.parts[part] = big[:partSize] },
+		"another digest":  func() { file.Digest = runs.DigestOf([]byte("another")) },
+		"is kept":         func() {},
+		"no such":         func() { delete(place.parts, part) },
+		"names no ":       func() { file.Parts = []string{"../../etc/passwd"} },
 	} {
 		saved := file
 		place.parts[part] = big
@@ -95,11 +99,14 @@ func TestPlace(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		case name == "half":
-			name = "damaged"
+			name = "has other bytes"
 			fallthrough
 		default:
 			if err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s: %v", name, err)
+			}
+			if errors.As(err, new(*PlaceError)) != (name == "no such") {
+				t.Errorf("%s: whether the place is at fault is wrong: %v", name, err)
 			}
 		}
 		file = saved
@@ -127,5 +134,8 @@ func TestPlace(t *testing.T) {
 	}
 	if len(place.parts) != 1 || place.parts[part] == nil {
 		t.Errorf("%d parts after pruning", len(place.parts))
+	}
+	if age := time.Since(place.swept); age < 2*freshFor {
+		t.Errorf("pruning removes parts of the last %s, which an entry may name soon", age)
 	}
 }

@@ -55,7 +55,7 @@ func take(t *testing.T, from *Taker) *Lease {
 	defer stop()
 	l, err := from.Take(ctx, false)
 	if err != nil || l == nil {
-		t.Fatal(l, err)
+		t.Fatalf("no job is taken: %v", err)
 	}
 	return l
 }
