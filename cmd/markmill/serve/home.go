@@ -16,8 +16,10 @@ import (
 	"markmill/runs/index"
 )
 
-// stripLength is how many runs the strip of a notebook has.
-const stripLength = 30
+const (
+	stripLength = 30  // runs in the strip of a notebook
+	homeLength  = 100 // notebooks on Home, first those that need a person, unless all are asked for
+)
 
 // homeRow is a notebook on Home.
 type homeRow struct {
@@ -38,8 +40,8 @@ type homeRow struct {
 // ten times as fast as an element for each run.
 type stripMark struct{ Class, Path string }
 
-// strip draws runs, the newest first, to the right end of the strip.
-func (r *homeRow) strip(newest []runs.Entry) {
+// strip draws the newest runs, the newest first, to the right end of the strip.
+func (r *homeRow) strip(newest []runs.Status) {
 	paths, classes := map[string]*strings.Builder{}, []string(nil)
 	mark := func(class string, at int) {
 		if paths[class] == nil {
@@ -51,8 +53,8 @@ func (r *homeRow) strip(newest []runs.Entry) {
 		if at := stripLength - 1 - i; i >= len(newest) {
 			mark("gone", at)
 		} else {
-			mark(classOf(string(newest[i].Status)), at)
-			if newest[i].Status.Passed() {
+			mark(classOf(string(newest[i])), at)
+			if newest[i].Passed() {
 				r.Passed++
 			}
 		}
@@ -68,6 +70,7 @@ type homeBody struct {
 	Rows     []homeRow // that have run here, or need a person
 	Idle     []homeRow // the others
 	All      int
+	Hidden   int // notebooks that have run here and are not among Rows
 	Needing  int
 	Live     []runs.Entry
 	Surveyed time.Time // when the states were found; zero: not yet
@@ -85,8 +88,32 @@ type rowsOf struct {
 	Clock bool
 }
 
+// cut leaves the first rows, so many at most.
+func (b *homeBody) cut(most int) {
+	if len(b.Rows) > most {
+		b.Rows, b.Hidden = b.Rows[:most], len(b.Rows)-most
+	}
+}
+
 func (s *server) home(w http.ResponseWriter, r *http.Request) {
 	body, err := s.homeBody(r.Context())
+	if err != nil {
+		s.failed(w, r, http.StatusInternalServerError, err)
+		return
+	}
+	if !r.URL.Query().Has("all") {
+		body.cut(homeLength)
+	}
+	err = s.ask(r.Context(), func(x *index.Index) error {
+		for i := range body.Rows {
+			newest, err := x.Statuses(body.Rows[i].Notebook, stripLength)
+			if err != nil {
+				return err
+			}
+			body.Rows[i].strip(newest)
+		}
+		return nil
+	})
 	if err != nil {
 		s.failed(w, r, http.StatusInternalServerError, err)
 		return
@@ -95,10 +122,10 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
-	var recent []index.Recent
+	var latest []index.Latest
 	var live []index.Item
 	err = s.ask(ctx, func(x *index.Index) (err error) {
-		if recent, err = x.Recent(stripLength); err == nil {
+		if latest, err = x.Latest(); err == nil {
 			live, err = x.List(index.Filter{Statuses: []runs.Status{runs.Running}, Limit: 20})
 		}
 		return err
@@ -110,7 +137,7 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 	for _, item := range live {
 		body.Live = append(body.Live, item.Entry)
 	}
-	s.survey.add(s, body, recent)
+	s.survey.add(s, body, latest)
 	due := s.due.look(s)
 	for _, rows := range [][]homeRow{body.Rows, body.Idle} {
 		for i := range rows {
@@ -170,7 +197,7 @@ func (v *survey) look(s *server) (done chan struct{}) {
 func worse(a, b review.State) bool { return a != review.Current && b == review.Current }
 
 // add makes the rows of Home.
-func (v *survey) add(s *server, body *homeBody, recent []index.Recent) {
+func (v *survey) add(s *server, body *homeBody, latest []index.Latest) {
 	done := v.look(s)
 	v.mutex.Lock()
 	first := v.at.IsZero()
@@ -188,9 +215,8 @@ func (v *survey) add(s *server, body *homeBody, recent []index.Recent) {
 		body.Trouble = v.err.Error()
 	}
 	seen := map[string]bool{}
-	for _, n := range recent {
-		row := homeRow{Notebook: n.Notebook, Last: &n.Runs[0]}
-		row.strip(n.Runs)
+	for _, n := range latest {
+		row := homeRow{Notebook: n.Notebook, Last: &n.Run}
 		v.state(&row)
 		seen[n.Notebook] = true
 		body.Rows = append(body.Rows, row)

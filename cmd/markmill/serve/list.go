@@ -14,7 +14,7 @@ import (
 )
 
 // listLength is how many runs a page of the list has.
-const listLength = 100
+const listLength = 50
 
 // statuses are the words of the filter.
 var statuses = []runs.Status{runs.Pass, runs.Fail, runs.Blocked, runs.Partial, runs.Interrupted, runs.Running,
