@@ -239,9 +239,6 @@ func TestServeOutdated(t *testing.T) {
 	if code, to, text := d.post("/outdated", url.Values{}); code != http.StatusSeeOther || to != "/" {
 		t.Fatalf("%d %s\n%s", code, to, text)
 	}
-	if code, _, text := d.post("/outdated", url.Values{}); code != http.StatusConflict {
-		t.Errorf("begun twice: %d\n%s", code, text)
-	}
 	d.shows("/", ">current<")
 	text, err := os.ReadFile(filepath.Join(d.root, "a.out.md"))
 	if err != nil || !strings.Contains(string(text), "two") {

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"context"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -22,5 +24,17 @@ func TestHomeIsCut(t *testing.T) {
 				t.Errorf("of at most %d notebooks, %q is there or missing:\n%s", most, words, page)
 			}
 		}
+	}
+}
+
+// TestCatchUpOnce: what is outdated is not run again while it is being run.
+func TestCatchUpOnce(t *testing.T) {
+	s := &server{}
+	s.catching.begin()
+	r := httptest.NewRequest(http.MethodPost, "/outdated", nil)
+	w := httptest.NewRecorder()
+	s.catchUp(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, &session{})))
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "already") {
+		t.Errorf("%d\n%s", w.Code, w.Body)
 	}
 }
