@@ -34,6 +34,7 @@ type Queue struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	local  *local // nil with an address
+	jobs   jetstream.Stream
 	events jetstream.Stream
 	state  jetstream.Stream
 	files  jetstream.Stream
@@ -188,6 +189,8 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 			return fmt.Errorf("stream %s: %w", cfg.Name, err)
 		}
 		switch cfg.Name {
+		case jobsStream:
+			q.jobs = stream
 		case eventsStream:
 			q.events = stream
 		case stateStream:

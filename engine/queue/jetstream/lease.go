@@ -77,6 +77,9 @@ func (l *Lease) beat() {
 		return // an entry is being published, which finds out the same
 	}
 	defer l.mu.Unlock()
+	if !l.state.State.Leased() {
+		return // this worker gave it away, and others may go on with it
+	}
 	msg, err := l.t.q.events.GetLastMsgForSubject(ctx, subject(l.id))
 	if err == nil && msg.Sequence != l.last {
 		l.lost()

@@ -40,8 +40,14 @@ func submit(t *testing.T, q *Queue, id string, p queue.Priority) {
 
 func taker(t *testing.T, q *Queue, worker string, labels ...string) *Taker {
 	t.Helper()
+	return leasing(t, q, time.Second, worker, labels...)
+}
+
+// leasing returns a taker whose leases have a length.
+func leasing(t *testing.T, q *Queue, lease time.Duration, worker string, labels ...string) *Taker {
+	t.Helper()
 	taker, err := q.NewTaker(t.Context(), queue.Worker{Name: worker, Queues: []string{"default"}, Labels: labels},
-		time.Second, time.Now)
+		lease, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,14 +112,15 @@ func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	q, other := open(t, dir), open(t, dir)
-	a, b := taker(t, q, "a"), taker(t, other, "b")
+	// Longer leases than elsewhere: on a busy machine, a heartbeat that misses the next third comes too late.
+	a, b := leasing(t, q, 2*time.Second, "a"), leasing(t, other, 2*time.Second, "b")
 	submit(t, q, "j", queue.Normal)
 	l := take(t, a)
 	l.Keep(func(err error) { t.Error(err) })
 	if err := q.wake(t.Context(), &l.state); err != nil { // as after a restart of the server
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
 	if got, err := b.Take(ctx, false); got != nil || err != nil {
 		t.Fatalf("%v, %v: the job of another worker is taken", got, err)

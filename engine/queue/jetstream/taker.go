@@ -46,8 +46,8 @@ type Taker struct {
 // consumer has the wake-ups of a queue, a priority and a set of labels.
 type consumer struct {
 	jetstream.Consumer
-	queue, set string
-	rank       int // of the priority
+	subject, queue, set string
+	rank                int // of the priority
 }
 
 // NewTaker makes a Taker for some queues, and for jobs that need none but the worker's labels. The lease is how long a
@@ -96,9 +96,10 @@ func (t *Taker) consume(ctx context.Context, name, set string) error {
 		}
 		// No BackOff and no InactiveThreshold: the one replaces AckWait, the other removes the consumer.
 		var c jetstream.Consumer
+		subject := wakeSubject(name, p, set, "*")
 		err := t.q.retry(ctx, func() (err error) {
 			c, err = t.q.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
-				Durable: durable, FilterSubject: wakeSubject(name, p, set, "*"),
+				Durable: durable, FilterSubject: subject,
 				AckPolicy: jetstream.AckExplicitPolicy, AckWait: t.lease, MaxDeliver: -1, MaxAckPending: -1})
 			return err
 		})
@@ -106,7 +107,7 @@ func (t *Taker) consume(ctx context.Context, name, set string) error {
 			return err
 		}
 		t.mu.Lock()
-		t.consumers = append(slices.Clone(t.consumers), consumer{c, name, set, rank})
+		t.consumers = append(slices.Clone(t.consumers), consumer{c, subject, name, set, rank})
 		slices.SortStableFunc(t.consumers, func(a, b consumer) int { return a.rank - b.rank })
 		t.mu.Unlock()
 	}
@@ -221,7 +222,7 @@ func (t *Taker) quiet(job string) time.Duration {
 
 // Take waits for a job and claims it. With drain it returns nil when no job of the queues is left, here or elsewhere.
 func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
-	empty := false // when the worker looked last; a consumer learns of a new wake-up a moment after its publisher
+	empty := false // when the worker looked last; meanwhile a job may have ended in one queue that frees one in another
 	for begin := t.now(); ; {
 		l, found, err := t.once(ctx)
 		switch {
@@ -242,7 +243,7 @@ func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
 		if drain && err == nil {
 			left, err := t.left(ctx)
 			was := empty
-			if empty = err == nil && left == 0; empty && was {
+			if empty = err == nil && !left; empty && was {
 				return nil, nil
 			}
 		}
@@ -254,16 +255,19 @@ func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
 	}
 }
 
-// left counts the wake-ups of the queues.
-func (t *Taker) left(ctx context.Context) (n uint64, err error) {
+// left reports whether there are wake-ups in the queues. The stream knows: a consumer learns of a new one a moment after
+// its publisher.
+func (t *Taker) left(ctx context.Context) (left bool, err error) {
 	for _, consumer := range t.those() {
-		info, err := consumer.Info(ctx)
-		if err != nil {
-			return 0, err
+		err := t.q.retry(ctx, func() error {
+			_, err := t.q.jobs.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(consumer.subject))
+			return err
+		})
+		if !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return err == nil, err
 		}
-		n += info.NumPending + uint64(info.NumAckPending)
 	}
-	return n, nil
+	return false, nil
 }
 
 // once looks at one wake-up. found says that there was one.
