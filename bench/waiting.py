@@ -15,6 +15,7 @@ def warm(b, most=40):
     if not b.programs.peers:
         b.say("  the row of the warm lane is left out: bench/setup puts ipykernel")
         return []
+    assert b.programs.queue  # beside markmill, which starts it
     repository = os.path.join(b.folder, "warm")
     generate.python_inputs(b.folder, "lane", 3)
     generate.write(repository, "lane.md", open(b.input("lane.md"), encoding="utf-8").read())
@@ -58,6 +59,7 @@ def warm(b, most=40):
 
 def queue(b, jobs=60, peer_jobs=8):
     """Empty notebooks by number of workers, beside xargs -P."""
+    assert b.programs.queue
     repository = os.path.join(b.folder, "queue")
     generate.write(repository, "empty.md", "```bash {#a}\n:\n```\n")
     generate.commit_all(repository, b.env)

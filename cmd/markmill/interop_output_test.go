@@ -227,7 +227,7 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 			continue
 		}
 		base := filepath.Join(dir, filepath.Base(file))
-		_, words, err := finished(t, "", p.markmill, "run", "--execution-timeout", "60", file, base+".ipynb")
+		_, words, err := finished(t, "", p.markmill, "run", "--execution-timeout", "20", file, base+".ipynb")
 		if _, gone := os.Stat(base + ".ipynb"); gone != nil {
 			first, _, _ := strings.Cut(string(words), "\n")
 			t.Logf("%s does not run here: %v: %s", filepath.Base(file), err, first)

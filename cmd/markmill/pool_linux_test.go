@@ -77,10 +77,7 @@ func TestPoolKills(t *testing.T) {
 	if len(slots()) != 1 {
 		t.Skip("the file system here does not tell every change")
 	}
-	kills, reused := 1, 0
-	if os.Getenv("MARKMILL_ALL") != "" {
-		kills = 20
-	}
+	kills, reused := number(t, "MARKMILL_KILLS", 1), 0
 	r := rand.New(rand.NewPCG(5, uint64(kills)))
 	for i := range kills {
 		nextSecond()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"os/exec"
@@ -77,6 +78,9 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 		t.Fatalf("%s has no scripts: %v", dir, err)
 	}
 	for _, file := range files {
+		if os.Getenv("MARKMILL_ALL") == "rest" && !hasMore(t, file) {
+			continue
+		}
 		if filepath.Base(file) == "sandbox.txtar" { // steps may write to what is in memory
 			onDisk := params
 			onDisk.Files, onDisk.WorkdirRoot = []string{file}, testSetup.disk
@@ -85,5 +89,16 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 			params.Files = append(params.Files, file)
 		}
 	}
-	testscript.Run(t, params)
+	if len(params.Files) > 0 {
+		testscript.Run(t, params)
+	}
+}
+
+// hasMore reports whether a script does more under MARKMILL_ALL.
+func hasMore(t *testing.T, file string) bool {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(text, []byte("all] "))
 }

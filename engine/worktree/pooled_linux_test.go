@@ -107,9 +107,6 @@ func TestPooled(t *testing.T) {
 	reused := 0
 	last := map[string]int64{}
 	rounds := gittest.Rounds(25)
-	if os.Getenv("MARKMILL_ALL") != "" {
-		rounds = max(rounds, 1000)
-	}
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(11, uint64(seed)))
 		base := l.heads[r.IntN(len(l.heads))]
