@@ -13,7 +13,8 @@ import (
 const manyRuns = 1000
 
 // PruneSometimes is Prune for the end of every run. If many runs are left it lists them again only after a
-// thousandth of age: ten minutes for a week.
+// thousandth of age: ten minutes for a week. It removes a thousand runs at most: nobody waits for more, and the next run
+// goes on.
 func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]RunID, error) {
 	stamp := filepath.Join(s.Dir, "pruned")
 	var wasKeep int
@@ -25,8 +26,10 @@ func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]Run
 	if n == 3 && wasKeep == keep && wasAge == age && since >= 0 && since < age/manyRuns {
 		return nil, s.EmptyTrash()
 	}
-	p, err := s.prune(keep, age, now, false)
-	if err == nil && len(p.ids)-len(p.gone) > manyRuns {
+	p := s.pruning()
+	p.most = manyRuns
+	err := p.prune(keep, age, now)
+	if err == nil && len(p.gone) < p.most && len(p.ids)-len(p.gone) > manyRuns {
 		err = WriteFile(stamp, fmt.Appendf(nil, "%d %d %d\n", keep, age, now.Unix()))
 	}
 	return p.gone, err
@@ -42,7 +45,8 @@ func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error
 	if err := s.Survey(); err != nil {
 		return nil, err
 	}
-	p, err := s.prune(keep, age, now, false)
+	p := s.pruning()
+	err := p.prune(keep, age, now)
 	return p.gone, err
 }
 
@@ -51,7 +55,9 @@ func (s Store) PruneAll(keep int, age time.Duration, now time.Time) ([]RunID, er
 	if err := s.Survey(); err != nil {
 		return nil, err
 	}
-	p, err := s.prune(keep, age, now, true)
+	p := s.pruning()
+	p.all = true
+	err := p.prune(keep, age, now)
 	return p.gone, err
 }
 
@@ -65,7 +71,8 @@ type Prunable struct {
 
 // Prunable says what Prune would remove now, and removes nothing.
 func (s Store) Prunable(keep int, age time.Duration, now time.Time) (told Prunable, err error) {
-	p := &pruning{store: s, dry: true, entries: map[RunID]*Entry{}}
+	p := s.pruning()
+	p.dry = true
 	if p.ids, err = s.IDs(); err != nil {
 		return told, err
 	}
@@ -80,19 +87,20 @@ func (s Store) Prunable(keep int, age time.Duration, now time.Time) (told Prunab
 	return Prunable{Runs: p.gone, Sweeps: sweeps, Next: p.next}, err
 }
 
-func (s Store) prune(keep int, age time.Duration, now time.Time, all bool) (*pruning, error) {
-	p := &pruning{store: s, all: all, entries: map[RunID]*Entry{}}
-	err := s.EmptyTrash()
+func (s Store) pruning() *pruning { return &pruning{store: s, entries: map[RunID]*Entry{}} }
+
+func (p *pruning) prune(keep int, age time.Duration, now time.Time) error {
+	err := p.store.EmptyTrash()
 	if err == nil {
-		p.ids, err = s.IDs()
+		p.ids, err = p.store.IDs()
 	}
 	if err == nil {
 		err = p.walk(keep, age, now)
 	}
 	if err == nil && len(p.gone) > 0 {
-		err = s.pruneSweeps()
+		err = p.store.pruneSweeps()
 	}
-	return p, err
+	return err
 }
 
 // walk visits the runs, the newest first, and removes those that are due.
@@ -112,7 +120,7 @@ func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 	}
 	slices.SortFunc(ids, func(a, b RunID) int { return p.start(b).Compare(p.start(a)) })
 	counted := 0
-	for len(ids) > 0 {
+	for len(ids) > 0 && (p.most == 0 || len(p.gone) < p.most) {
 		second := p.start(ids[0])
 		n := slices.IndexFunc(ids, func(id RunID) bool { return !p.start(id).Equal(second) })
 		if n < 0 {
@@ -150,9 +158,10 @@ func (p *pruning) walk(keep int, age time.Duration, now time.Time) error {
 // pruning is the state of a Prune.
 type pruning struct {
 	store   Store
-	dry     bool // nothing is removed: Prunable
-	all     bool // whatever history is to be kept
-	ids     []RunID
+	dry     bool             // nothing is removed: Prunable
+	all     bool             // whatever history is to be kept
+	most    int              // about how many runs are removed; 0 is all that are due
+	ids     []RunID          // the newest first, in walk
 	entries map[RunID]*Entry // those that were read; nil is a run that is gone
 	gone    []RunID
 	next    time.Time // see Prunable
@@ -206,10 +215,13 @@ func (p *pruning) removeWithInner(around *Entry) error {
 	}
 	p.gone = append(p.gone, around.ID)
 	const second = time.Second // names have no fractions of it
-	for _, id := range p.ids {
-		if at := p.start(id); at.Before(around.StartedAt.Add(-second)) ||
-			!around.FinishedAt.IsZero() && at.After(around.FinishedAt.Add(second)) {
-			continue
+	from := 0
+	if end := around.FinishedAt.Add(second); !around.FinishedAt.IsZero() {
+		from, _ = slices.BinarySearchFunc(p.ids, end, func(id RunID, at time.Time) int { return at.Compare(p.start(id)) })
+	}
+	for _, id := range p.ids[from:] {
+		if p.start(id).Before(around.StartedAt.Add(-second)) {
+			break
 		}
 		inner := p.entry(id)
 		if inner != nil && inner.Parent == around.ID && !slices.Contains(p.gone, id) {

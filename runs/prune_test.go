@@ -59,8 +59,8 @@ func TestPruneReadsFew(t *testing.T) {
 	}
 	end := lockElsewhere(t, store.Path(ids[0]))
 	now := aTime.Add(runs * time.Hour)
-	if p, err := store.prune(keep, runs*time.Hour-time.Minute, now, false); err != nil || len(p.gone) > 0 ||
-		len(p.entries) != keep+1 {
+	p := store.pruning()
+	if err := p.prune(keep, runs*time.Hour-time.Minute, now); err != nil || len(p.gone) > 0 || len(p.entries) != keep+1 {
 		t.Errorf("%d journals were read, %v; gone are %v", len(p.entries), err, p.gone)
 	}
 	end()
@@ -68,5 +68,23 @@ func TestPruneReadsFew(t *testing.T) {
 	if gone, err := store.Prune(keep, runs*time.Hour-time.Minute, now); err != nil || len(gone) != 2 ||
 		gone[0] != ids[0] {
 		t.Errorf("gone are %v, %v", gone, err)
+	}
+}
+
+// TestPruneBounded: a run removes so many runs at its end, the newest of those that are due, and the next one goes on.
+func TestPruneBounded(t *testing.T) {
+	store := newStore(t)
+	for i := range 2*manyRuns + 10 {
+		name := fmt.Sprintf("%s-n-%d", aTime.Add(time.Duration(i)*time.Second).UTC().Format(runStamp), i)
+		if err := os.MkdirAll(filepath.Join(store.runs(), name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newRecord(t, store, aTime.Add(time.Hour), 1)
+	for i, want := range []int{manyRuns, manyRuns, 10, 0} {
+		gone, err := store.PruneSometimes(1, time.Hour, aTime.Add(10*time.Hour))
+		if err != nil || len(gone) != want {
+			t.Errorf("%d: %d runs are gone, %v; want %d", i, len(gone), err, want)
+		}
 	}
 }

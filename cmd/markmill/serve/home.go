@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	stripLength = 30  // runs in the strip of a notebook
-	homeLength  = 100 // notebooks on Home, first those that need a person, unless all are asked for
+	stripLength = 30 // runs in the strip of a notebook
+	homeLength  = 50 // notebooks on Home, first those that need a person, unless all are asked for
 )
 
 // homeRow is a notebook on Home.
