@@ -277,6 +277,11 @@ func (r *Record) beingMade(id RunID) bool {
 // before a part from its middle: "02" is the run whose id ends with 02, not every run of February. A word that matches
 // none or several is an error, which lists the several, the newest first.
 func (s Store) Find(word string) (RunID, string, error) {
+	if _, named := startOf(RunID(word)); named && filepath.Base(word) == word {
+		if info, err := os.Lstat(s.Path(RunID(word))); err == nil && info.IsDir() {
+			return RunID(word), s.Path(RunID(word)), nil // without a list of all, which may be many
+		}
+	}
 	ids, err := s.IDs()
 	if err != nil {
 		return "", "", err
@@ -287,7 +292,7 @@ func (s Store) Find(word string) (RunID, string, error) {
 	var found, inside []RunID
 	for _, id := range ids {
 		switch {
-		case string(id) == word:
+		case string(id) == word: // no RunID
 			return id, s.Path(id), nil
 		case word == "":
 		case strings.HasPrefix(string(id), word) || strings.HasSuffix(string(id), word):
