@@ -13,8 +13,8 @@ import (
 const manyRuns = 1000
 
 // PruneSometimes is Prune for the end of every run. If many runs are left it lists them again only after a
-// thousandth of age: ten minutes for a week. It removes a thousand runs at most: nobody waits for more, and the next run
-// goes on.
+// thousandth of age: ten minutes for a week. It removes a thousand runs at most: nobody waits for more, and the next
+// run goes on.
 func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]RunID, error) {
 	stamp := filepath.Join(s.Dir, "pruned")
 	var wasKeep int
@@ -217,7 +217,8 @@ func (p *pruning) removeWithInner(around *Entry) error {
 	const second = time.Second // names have no fractions of it
 	from := 0
 	if end := around.FinishedAt.Add(second); !around.FinishedAt.IsZero() {
-		from, _ = slices.BinarySearchFunc(p.ids, end, func(id RunID, at time.Time) int { return at.Compare(p.start(id)) })
+		newer := func(id RunID, at time.Time) int { return at.Compare(p.start(id)) }
+		from, _ = slices.BinarySearchFunc(p.ids, end, newer)
 	}
 	for _, id := range p.ids[from:] {
 		if p.start(id).Before(around.StartedAt.Add(-second)) {

@@ -60,7 +60,8 @@ func TestPruneReadsFew(t *testing.T) {
 	end := lockElsewhere(t, store.Path(ids[0]))
 	now := aTime.Add(runs * time.Hour)
 	p := store.pruning()
-	if err := p.prune(keep, runs*time.Hour-time.Minute, now); err != nil || len(p.gone) > 0 || len(p.entries) != keep+1 {
+	if err := p.prune(keep, runs*time.Hour-time.Minute, now); err != nil || len(p.gone) > 0 ||
+		len(p.entries) != keep+1 {
 		t.Errorf("%d journals were read, %v; gone are %v", len(p.entries), err, p.gone)
 	}
 	end()

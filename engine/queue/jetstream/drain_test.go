@@ -9,7 +9,8 @@ import (
 	"markmill/engine/queue"
 )
 
-// TestDrainBehind: a worker that drains the queue takes a job that the server has, and its consumer does not know of yet.
+// TestDrainBehind: a worker that drains the queue takes a job that the server has, of which its consumer does not know
+// yet.
 func TestDrainBehind(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())

@@ -255,8 +255,8 @@ func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
 	}
 }
 
-// left reports whether there are wake-ups in the queues. The stream knows: a consumer learns of a new one a moment after
-// its publisher.
+// left reports whether there are wake-ups in the queues. The stream knows: a consumer learns of a new one a moment
+// after its publisher.
 func (t *Taker) left(ctx context.Context) (left bool, err error) {
 	for _, consumer := range t.those() {
 		err := t.q.retry(ctx, func() error {
