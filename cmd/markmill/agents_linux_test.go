@@ -85,10 +85,10 @@ var agentVerdicts = []agentVerdict{
 // docs/agents.md names them.
 var agentUnsure = map[string][]string{"opencode": {"halfway", "hangs"}}
 
-// agentContained are the scenarios whose verdict comes from the sandbox and the checks, whatever the program: two
-// programs are held to them, and all four with MARKMILL_AGENTS_EVERY.
-var agentContained = []string{"edits-the-test", "forbidden-file", "does-nothing", "commits", "pushes", "removes",
-	"approves", "edits-the-limits", "leaks-a-secret", "daemon", "runs-markmill"}
+// agentContained are the scenarios whose verdict comes from the sandbox, the limits and the checks, whatever the
+// program: two programs are held to them, and all four with MARKMILL_AGENTS_EVERY.
+var agentContained = []string{"edits-the-test", "forbidden-file", "does-nothing", "hangs", "commits", "pushes",
+	"removes", "approves", "edits-the-limits", "leaks-a-secret", "daemon", "runs-markmill", "thinks"}
 
 // agentLab is a repository in which agents are tried.
 type agentLab struct {

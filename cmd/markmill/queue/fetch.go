@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
 	"markmill/engine"
@@ -27,6 +29,9 @@ import (
 // askTime bounds the question which commits a repository has.
 const askTime = 20 * time.Second
 
+// atOnce is how many files of a record are asked for at once: each is an answer of a server that may be far away.
+const atOnce = 4
+
 // write writes files that the queue keeps into a folder, and nowhere else.
 func (p *program) write(ctx context.Context, list []queue.File, to string) error {
 	root, err := os.OpenRoot(to)
@@ -34,21 +39,22 @@ func (p *program) write(ctx context.Context, list []queue.File, to string) error
 		return err
 	}
 	defer root.Close()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
 	for _, file := range list {
-		name := filepath.FromSlash(file.Path)
-		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if err != nil {
-			return err
-		}
-		err = p.q.Get(ctx, file, f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
+		group.Go(func() error {
+			name := filepath.FromSlash(file.Path)
+			if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return err
+			}
+			f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+			if err != nil {
+				return err
+			}
+			return errors.Join(p.q.Get(ctx, file, f), f.Close())
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // errThere says that the store has the record.
