@@ -13,8 +13,8 @@ import (
 const manyRuns = 1000
 
 // PruneSometimes is Prune for the end of every run. If many runs are left it lists them again only after a
-// thousandth of age: ten minutes for a week. It removes a thousand runs at most: nobody waits for more, and the next
-// run goes on.
+// thousandth of age: ten minutes for a week. It removes about a thousand runs at most, so that nobody waits for it; the
+// next run removes more.
 func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]RunID, error) {
 	stamp := filepath.Join(s.Dir, "pruned")
 	var wasKeep int

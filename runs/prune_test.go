@@ -89,3 +89,23 @@ func TestPruneBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestPruneInner: a run that has ended goes with the runs that were made in its steps, and with no other.
+func TestPruneInner(t *testing.T) {
+	store := newStore(t)
+	outer := newRecord(t, store, aTime, 1)
+	inner := newRecordOf(t, store, aTime.Add(time.Second), 2, RunStartedData{Parent: &ParentData{Run: outer.id}})
+	mustAppend(t, outer.Journal, RunCompleted, "", CompletedData{Status: Pass})
+	for _, r := range []*record{outer, inner} {
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newRecord(t, store, aTime.Add(time.Hour), 3)
+	newRecord(t, store, aTime.Add(-time.Hour), 4)
+	const day = 24 * time.Hour
+	gone, err := store.Prune(1, day, aTime.Add(2*day))
+	if err != nil || len(gone) != 3 || gone[0] != outer.id || gone[1] != inner.id {
+		t.Errorf("gone are %v, %v", gone, err)
+	}
+}

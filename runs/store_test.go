@@ -298,3 +298,22 @@ func BenchmarkList(b *testing.B) {
 		}
 	}
 }
+
+// TestFindWhole: a run is found by its whole id without a list of all: many may ask for one at the same time.
+func TestFindWhole(t *testing.T) {
+	store := newStore(t)
+	r := newRecord(t, store, aTime, 1)
+	for i := range 2000 {
+		if err := os.Mkdir(filepath.Join(store.runs(), fmt.Sprint("other-", i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	took := testing.AllocsPerRun(3, func() {
+		if id, dir, err := store.Find(string(r.id)); id != r.id || dir != r.dir || err != nil {
+			t.Errorf("%s, %s, %v", id, dir, err)
+		}
+	})
+	if took > 100 {
+		t.Errorf("%.0f allocations in a store of 2,001 runs", took)
+	}
+}

@@ -29,7 +29,7 @@ import (
 // askTime bounds the question which commits a repository has.
 const askTime = 20 * time.Second
 
-// atOnce is how many files of a record are asked for at once: each is an answer of a server that may be far away.
+// atOnce is how many files of a record are fetched at once: each takes a round trip to a server that may be far away.
 const atOnce = 4
 
 // write writes files that the queue keeps into a folder, and nowhere else.

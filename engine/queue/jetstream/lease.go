@@ -78,7 +78,7 @@ func (l *Lease) beat() {
 	}
 	defer l.mu.Unlock()
 	if !l.state.State.Leased() {
-		return // this worker gave it away, and others may go on with it
+		return // this worker has ended the job or given it back: later entries are not a lost lease
 	}
 	msg, err := l.t.q.events.GetLastMsgForSubject(ctx, subject(l.id))
 	if err == nil && msg.Sequence != l.last {
