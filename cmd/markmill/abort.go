@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api"
@@ -14,19 +12,19 @@ func (a *app) runsAbort() *cobra.Command {
 	var reason string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "abort RUN", Short: "End a run that another terminal runs, and record why",
-		Long: `Asks the process of RUN to end it, and waits until its record is complete. What its steps started is ended, and
-finally steps run, as after an interrupt. The run ends as interrupted, with the blocker aborted, which has the reason and
-who gave it. A run that was killed, and whose record is not complete, is completed so.
+		Use: "abort RUN", Short: "Abort a run that is going on in another terminal",
+		Long: `Asks the process of RUN to stop, and waits until the record is complete. The processes that its steps started are ended,
+and finally steps run, as after an interrupt. The status of the run is interrupted, with the blocker aborted, which holds
+the reason and the user who gave it. The incomplete record of a run that was killed is completed in the same way.
 
-Ctrl-C ends the waiting only.
+Ctrl-C stops only the waiting.
 
 Exit codes: 0 the run was aborted, 2 there is no such run, or it has ended.`,
 		Example: "  markmill runs abort last --reason 'wrong data set'",
 		Args:    args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
-			if strings.TrimSpace(reason) == "" {
-				return usagef("--reason is needed: it goes into the record")
+			if err := checkReason(reason); err != nil {
+				return err
 			}
 			store, src, err := a.here()
 			if err != nil {
@@ -54,7 +52,7 @@ Exit codes: 0 the run was aborted, 2 there is no such run, or it has ended.`,
 			return say(a.stdout, "%s\n", terminal.Summary(run, "", false))
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for the record")
+	reasonFlag(c, &reason)
 	jsonFlag(c, &asJSON, "run")
 	return c
 }

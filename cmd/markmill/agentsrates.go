@@ -19,12 +19,12 @@ func (a *app) agentsRates() *cobra.Command {
 	var asJSON bool
 	var since string
 	c := &cobra.Command{
-		Use: "rates [NOTEBOOK]", Short: "Show how often the runs of each coding agent pass, and what they take",
+		Use: "rates [NOTEBOOK]", Short: "Show how often the runs of each coding agent pass, and their time and cost",
 		Args: args(0, 1),
-		Long: `Counts the runs that are kept and have a step of an agent, by backend and model: how many passed of those that
-passed or failed, how many were blocked, the median and the 95th percentile of their time, and the mean of their tokens
-and the sum of their cost, as far as the agent tells them. NOTEBOOK, its path, the end of it, or a pattern, chooses runs.
-Runs that took the agent's step over from another run, such as the second judgement of an attempt, do not count.
+		Long: `Counts the recorded runs with an agent's step, by backend and model: the share that passed of those that passed or
+failed, how many were blocked, the median and the 95th percentile of the duration, the mean number of tokens and the
+total cost, if the agent reports them. NOTEBOOK (a path, the end of one, or a pattern) selects runs. Runs that carried
+the agent's step over from another run, such as the second judgement of an attempt, do not count.
 
 Exit codes: 0 counted, 1 the records cannot be read, 2 usage.`,
 		Example: "  markmill agents rates\n  markmill agents rates task.md --since 30d",

@@ -15,7 +15,7 @@ func (a *app) approveCommand() *cobra.Command {
 	var key, expires, comment string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "approve RUN", Short: "Grant what a blocked run asks for",
+		Use: "approve RUN", Short: "Approve the contract of a blocked run",
 		Long: `Approves the contract of a run that was blocked with approval_required: this notebook, these parameters, this
 base commit, these limits. The approval is good for one run, the next one with the same contract. With --key
 it is signed with an SSH key, as ssh-keygen -Y sign -n markmill-approval does; the policy of the repository
@@ -52,7 +52,7 @@ func (a *app) denyCommand() *cobra.Command {
 	var reason string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "deny RUN", Short: "Refuse what a blocked run asks for",
+		Use: "deny RUN", Short: "Deny the contract of a blocked run",
 		Long: `Denies the contract of a run that was blocked with approval_required. Its runs are blocked with
 approval_denied until somebody approves it; an earlier approval that was not used becomes void.
 

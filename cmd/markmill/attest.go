@@ -13,7 +13,7 @@ import (
 func (a *app) runsAttest() *cobra.Command {
 	var key, out, verify string
 	c := &cobra.Command{
-		Use: "attest [RUN]", Short: "Write a signed statement of what a run made, from what and how, for other tools",
+		Use: "attest [RUN]", Short: "Write a signed in-toto statement of what a run made, from what and how",
 		Long: `Writes an in-toto Statement v1 with a SLSA provenance v1 predicate: the run's commit, output notebook, patch,
 report and SHA256SUMS; the notebook, parameters and base commit that they come from; and when. With --key it
 is signed with an Ed25519 key (OpenSSH, or PEM with PKCS#8) in a DSSE envelope; without, it is the bare

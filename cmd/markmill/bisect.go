@@ -33,11 +33,11 @@ func (a *app) bisectCommand() *cobra.Command {
 		Use: "bisect NOTEBOOK --good REV", Short: "Find the commit, and the step, with which the answer of a " +
 			"notebook changed",
 		Long: `Runs a notebook on commits between a good one and a bad one, halving as git bisect does, and names the first
-bad commit and the step. A run that passes is good. With --scrap, a run is good in which the condition on the scrap
-holds, and with --step, one in which that step passes. The notebook is the one in the checkout, on every commit.
+bad commit and the step. A run that passes is good. With --scrap, a run is good if the condition on the scrap
+holds, and with --step, if that step passes. The notebook is the one in the checkout, on every commit.
 
-Runs that are kept answer first, if they did the same and their records hold. So a search that was ended goes on when
-it is started again. The checkout, HEAD and .git/bisect are not touched.
+Existing runs are used first, if they ran the same steps and their records verify. An interrupted search therefore
+continues when it is started again. The checkout, HEAD and .git/bisect are not touched.
 
 A commit is skipped if it cannot be tested: the notebook cannot be planned on it or is blocked, an interpreter does not
 start, a step tagged setup fails, a step exits with 125 (as for git bisect run), or the scrap or the step is not
@@ -55,10 +55,10 @@ one of the two ends, cannot be tested; 128+n ended by signal n.`,
 	a.paramFlags(f, &o.req.Given, &o.stdinParams)
 	f.StringVar(&o.good, "good", "", "a commit `REV` whose answer is good: a tag, a branch, HEAD~20, …")
 	f.StringVar(&o.bad, "bad", "HEAD", "a later commit `REV` whose answer is bad")
-	f.StringVar(&o.scrap, "scrap", "", "good is a run whose scrap meets this `CONDITION`, as in 'loss<0.2'")
-	f.StringVar(&o.step, "step", "", "good is a run in which this step, by its `ID`, passes, or records the scrap so")
+	f.StringVar(&o.scrap, "scrap", "", "a run is good if its scrap meets this `CONDITION`, as in 'loss<0.2'")
+	f.StringVar(&o.step, "step", "", "a run is good if the step with this `ID` passes, or records such a scrap")
 	f.BoolVar(&o.asCommitted, "as-committed", false, "run the notebook as each commit has it, at the same path")
-	f.BoolVar(&o.anew, "anew", false, "ask no runs that are kept; run all commits again")
+	f.BoolVar(&o.anew, "anew", false, "ignore existing runs; run all commits again")
 	f.StringVarP(&o.req.Kernel, "kernel", "k", "", "`KERNEL` for the steps whose language it runs")
 	f.StringVar(&o.stepTimeout, "execution-timeout", "",
 		"limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")

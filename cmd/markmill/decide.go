@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,8 +71,8 @@ Exit codes: 0 rejected, 1 the record cannot be read, 2 there is no such run, or 
 			"  markmill runs reject last --reason 'drops the index' --key ~/.ssh/id_ed25519",
 		Args: args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
-			if strings.TrimSpace(verdict.Reason) == "" {
-				return usagef("--reason is needed: it goes into the record")
+			if err := checkReason(verdict.Reason); err != nil {
+				return err
 			}
 			return a.decide(words[0], key, verdict, asJSON)
 		},

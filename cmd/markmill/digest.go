@@ -20,9 +20,9 @@ func (a *app) digestCommand() *cobra.Command {
 	asJSON := false
 	formats := []string{"text", "markdown", "json", "html"}
 	c := &cobra.Command{
-		Use: "digest", Short: "Show how the notebooks and their checks were in a time", Args: args(0, 0),
-		Long: `Shows for each notebook that ran since a time how its runs ended, and for its runs and each of its checks the
-last state, a strip of the history, the uptime, and what has changed. The worst comes first.
+		Use: "digest", Short: "Summarize the notebooks and their checks over a period", Args: args(0, 0),
+		Long: `Summarizes each notebook that ran in the period: how its runs ended, and for its runs and each of its checks the latest
+state, a strip of the history, the uptime and the changes of state. The worst comes first.
 
 Exit codes: 0 shown, 1 the records cannot be read, 2 usage.`,
 		Example: "  markmill digest\n  markmill digest --since 7d --format markdown\n  markmill digest -o digest.html",

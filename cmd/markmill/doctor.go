@@ -66,8 +66,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check what this machine has for runs, and how to install what is missing",
 		Long: `Starts each built-in kernel, and looks for the programs of configured kernels and of Jupyter's, for Git, and
-for what the system offers the sandbox. Nothing is written except temporary files. Where notebooks of the repository are
-scheduled, it says so when nobody looked what is due since one was.
+for what the system offers the sandbox. Nothing is written except temporary files. If notebooks of the repository
+are scheduled, it warns when nothing has run markmill schedule run-due or a scheduler since one was due.
 
 Exit codes: 0 checked, 1 a kernel that markmill.yaml configures is missing, no kernel starts, or nothing runs what is
 scheduled.`,

@@ -24,14 +24,14 @@ func (a *app) runsFork() *cobra.Command {
 	var at, notebook string
 	var stdin bool
 	c := &cobra.Command{
-		Use: "fork RUN [OUTPUT]", Short: "Make a run that carries the first steps of RUN and goes on from there",
-		Long: `Makes a new run that carries the steps before STEP from RUN, with their results and proof, and runs STEP and
-what follows. RUN may have come to any end. Its notebook, parameters, options and base commit are used again, unless
+		Use: "fork RUN [OUTPUT]", Short: "Make a run that carries over the first steps of RUN and continues from there",
+		Long: `Makes a new run that carries over the steps before STEP from RUN, with their results and proof, and runs STEP and the
+steps after it. RUN may have any status. Its notebook, parameters, options and base commit are reused, unless
 --notebook and -p give others. Without --at the fork begins at the first step that did not pass.
 
-The fork begins earlier, and says so, at a step that differs from the step of RUN, that did not pass, or in whose text a
-parameter stands that has another value now. Carried steps whose interpreter a later step needs run again, for its state
-only. Secrets, which no record holds, are given again.
+The fork begins earlier, and says so, if an earlier step differs from that of RUN, did not pass, or uses a parameter
+whose value has changed. Carried steps whose interpreter a later step needs run again, only to rebuild its state.
+Secrets are in no record and must be given again.
 
 Exit codes: as of run; 2 also when RUN cannot be forked.`,
 		Example: "  markmill runs fork last --at train -p rate=0.1\n" +
@@ -54,8 +54,7 @@ Exit codes: as of run; 2 also when RUN cannot be forked.`,
 	f.StringVar(&notebook, "notebook", "", "run `EDITED`, the notebook as it is now (default: as RUN has it)")
 	f.StringVar(&o.req.Branch, "branch", "",
 		"commit the change on a new branch `NAME` when the run passes (default: that of RUN, if RUN did not pass)")
-	f.StringVar(&o.repo, "repo", "",
-		"folder of the Git repository that RUN worked on (default: the one around the working directory)")
+	repoFlag(f, &o.repo)
 	o.viewFlags(f)
 	return c
 }

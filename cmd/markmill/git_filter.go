@@ -16,7 +16,7 @@ import (
 func (a *app) gitFilterCommand() *cobra.Command {
 	var markdown bool
 	c := &cobra.Command{
-		Use: "filter", Short: "Git's clean filter, one process for a command of Git",
+		Use: "filter", Short: "Git's clean filter, one process for each Git command",
 		Long: `Removes the outputs of notebooks that Git adds, and gives back what Git checks out as it is. Git starts it by
 filter.markmill.process of its configuration. It uses version 2 of Git's filter protocol (gitattributes), so
 one process serves all files of a command.

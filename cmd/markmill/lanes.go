@@ -91,7 +91,7 @@ Exit codes: 0 an attempt passed, 1 none did, 2 usage (nothing ran), 3 all were b
 	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show each attempt as it ends",
 		"show only attempts that do not pass")
 	f.StringVar(&o.logLevel, "log-level", "INFO",
-		"what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
+		"what is printed on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
 	return c
 }
 

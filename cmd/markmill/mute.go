@@ -22,15 +22,15 @@ import (
 func (a *app) alertsMute(o *queueOptions) *cobra.Command {
 	until, reason := "", ""
 	c := &cobra.Command{
-		Use: "mute NOTEBOOK [CHECK]", Short: "Tell nobody of a notebook, or of a check, for a time", Args: args(1, 2),
-		Long: `Keeps the alerts of a notebook, or of one of its checks, from being sent until a time. States, history and objectives
-go on, and markmill alerts list shows what was held back, as muted. At the end each target is told of what is bad and
-stays so, and of what has recovered if it was told that it was bad. A second mute of the same replaces the first.
-docs/alerts.md has more.
+		Use: "mute NOTEBOOK [CHECK]", Short: "Mute a notebook, or one of its checks, for a time", Args: args(1, 2),
+		Long: `Suppresses the alerts of a notebook, or of one of its checks, until a given time. States, history and objectives are
+still recorded, and markmill alerts list shows the suppressed alerts as muted. When the mute ends, each target is told
+what is still bad, and what has recovered since it was last told that it was bad. A second mute of the same notebook or
+check replaces the first. docs/alerts.md has more.
 
 Exit codes: 0 muted, 2 usage, or there is no such notebook, 3 the queue cannot be reached.`,
 		Example: "  markmill alerts mute observatory.md disk --until 2h --reason 'the disk is being replaced'\n" +
-			"  markmill alerts mute observatory.md --until 2026-12-01T08:00 --reason 'moving house'",
+			"  markmill alerts mute observatory.md --until 2026-12-01T08:00 --reason 'server migration'",
 		RunE: func(c *cobra.Command, words []string) error {
 			m, err := a.muteOf(o, words)
 			if err != nil {
@@ -43,18 +43,18 @@ Exit codes: 0 muted, 2 usage, or there is no such notebook, 3 the queue cannot b
 		},
 	}
 	c.Flags().StringVar(&until, "until", "",
-		"the end, `WHEN`: in 30m, 2h, 3d or 1w, or at 2026-12-01T08:00 by the clock here; at most a year from now")
-	c.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
+		"`WHEN` it ends: in 30m, 2h, 3d or 1w, or at 2026-12-01T08:00 local time; at most a year from now")
+	reasonFlag(c, &reason)
 	return c
 }
 
 func (a *app) alertsUnmute(o *queueOptions) *cobra.Command {
 	reason := ""
 	c := &cobra.Command{
-		Use: "unmute NOTEBOOK [CHECK]", Short: "Tell of a notebook or a check again", Args: args(1, 2),
-		Long: `Ends a mute before its time, and tells what is told at its end.
+		Use: "unmute NOTEBOOK [CHECK]", Short: "End a mute early", Args: args(1, 2),
+		Long: `Ends a mute now, and sends what is sent at the end of a mute.
 
-Exit codes: 0 it has ended, 2 nothing of that name is muted, 3 the queue cannot be reached.`,
+Exit codes: 0 the mute has ended, 2 nothing of that name is muted, 3 the queue cannot be reached.`,
 		Example: "  markmill alerts unmute observatory.md disk --reason 'the new disk is in'",
 		RunE: func(c *cobra.Command, words []string) error {
 			m, err := a.muteOf(o, words)
@@ -64,15 +64,15 @@ Exit codes: 0 it has ended, 2 nothing of that name is muted, 3 the queue cannot 
 			return a.changeMute(c.Context(), "alerts-unmute", o, m, reason)
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
+	reasonFlag(c, &reason)
 	return c
 }
 
 func (a *app) alertsMutes(o *queueOptions) *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
-		Use: "mutes", Short: "List what is muted, who muted it and why", Args: args(0, 0),
-		Long: `Lists the mutes that hold, the one that ends first first.
+		Use: "mutes", Short: "List what is muted, by whom and why", Args: args(0, 0),
+		Long: `Lists the active mutes, the next to end first.
 
 Exit codes: 0 listed, 3 the queue cannot be reached.`,
 		Example: "  markmill alerts mutes",
@@ -123,18 +123,15 @@ func notebookIn(src *worktree.Source, path string) (string, error) {
 }
 
 func (a *app) changeMute(ctx context.Context, do string, o *queueOptions, m *queue.Mute, reason string) error {
-	if strings.TrimSpace(reason) == "" {
-		return usagef("--reason says why, in words that others read; give it")
-	}
-	if len(reason) > 2000 {
-		return usagef("--reason has %d bytes; give at most 2000", len(reason))
+	if err := checkReason(reason); err != nil {
+		return err
 	}
 	store, src, err := a.hereOr(o.repo)
 	if err != nil {
 		return err
 	}
 	if m.Check != "" && do == "alerts-mute" && !a.hasReported(ctx, store, m) {
-		a.tell("markmill: no run of %s that is kept here has reported a check %s\n", plain.OneLine(m.Notebook),
+		a.tell("markmill: no run of %s that is kept here has reported the check %s\n", plain.OneLine(m.Notebook),
 			plain.OneLine(m.Check))
 	}
 	call := a.callFor(do, o, store, src)
@@ -142,7 +139,7 @@ func (a *app) changeMute(ctx context.Context, do string, o *queueOptions, m *que
 	return a.becomeQueue(call)
 }
 
-// hasReported reports whether a run has reported a check. Where that cannot be found out, it may have.
+// hasReported reports whether a run has reported a check; true if the index cannot be read.
 func (a *app) hasReported(ctx context.Context, store runs.Store, m *queue.Mute) bool {
 	x, err := index.Open(ctx, store, index.Options{})
 	if err != nil {
@@ -155,13 +152,13 @@ func (a *app) hasReported(ctx context.Context, store runs.Store, m *queue.Mute) 
 	})
 }
 
-// untilOption reads the time at which something ends: so long from now, or a time of the clock here.
+// untilOption parses --until: a duration from now, or a local time.
 func untilOption(text string, now time.Time) (at time.Time, err error) {
 	bad := func(why string) error {
 		return usagef("--until %q: %s; give 30m, 2h, 3d or 1w, or a time: 2026-12-01T08:00", text, why)
 	}
 	if text == "" {
-		return at, usagef("--until says when it ends; give 30m, 2h, 3d or 1w, or a time: 2026-12-01T08:00")
+		return at, usagef("--until is needed: give 30m, 2h, 3d or 1w, or a time: 2026-12-01T08:00")
 	}
 	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 	unit := units[text[len(text)-1]]
@@ -177,12 +174,12 @@ func untilOption(text string, now time.Time) (at time.Time, err error) {
 			}
 		}
 		if err != nil {
-			return at, bad("that is no time")
+			return at, bad("not a duration or a time")
 		}
 	}
 	switch {
 	case !at.After(now):
-		return at, bad("that is over")
+		return at, bad("that time has passed")
 	case at.After(now.Add(queue.MostMute)):
 		return at, bad("that is more than a year")
 	}

@@ -44,10 +44,10 @@ func (o *queueOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.CA, "nats-ca", "", "`FILE` with the certificates that sign the server's")
 	f.StringVar(&o.Cert, "nats-cert", "", "`FILE` with the certificate for a server that asks for one")
 	f.StringVar(&o.Key, "nats-key", "", "`FILE` with the key of --nats-cert")
-	f.StringVar(&o.Files, "files", "", "where files above 512 KB are kept, for all who use the queue: a `PLACE` such "+
-		"as /mnt/shared or s3://BUCKET/PREFIX (default: $MARKMILL_FILES, else in the queue)")
+	f.StringVar(&o.Files, "files", "", "`PLACE` for files above 512 KB, the same for all users of the queue: "+
+		"/mnt/shared or s3://BUCKET/PREFIX (default: $MARKMILL_FILES, else in the queue)")
 	f.IntVar(&o.Replicas, "replicas", 1,
-		"copies `N` of everything in a cluster, when the first command makes the streams")
+		"keep `N` replicas of the streams in a cluster; used when the first command creates them")
 }
 
 // call begins a call of the queue's program, for the repository around the working directory or --repo.
@@ -73,16 +73,20 @@ func (a *app) callFor(do string, o *queueOptions, store runs.Store, src *worktre
 
 // becomeQueue runs the queue's program in the place of this one.
 func (a *app) becomeQueue(call *queue.Call) error {
-	program, self, err := sibling(queueProgram)
-	if err != nil {
-		return err
-	}
-	call.Program = self
-	text, err := codec.Marshal(call)
+	program, text, err := encoded(call)
 	if err != nil {
 		return err
 	}
 	return become(program, queueProgram, string(text))
+}
+
+// encoded returns the queue's program, and what it is started with.
+func encoded(call *queue.Call) (program string, text []byte, err error) {
+	if program, call.Program, err = sibling(queueProgram); err != nil {
+		return "", nil, err
+	}
+	text, err = codec.Marshal(call)
+	return program, text, err
 }
 
 // jobOptions are the options of a job that the rows of a sweep have, too.
@@ -93,9 +97,9 @@ type jobOptions struct {
 }
 
 func (o *jobOptions) flags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.labels, "label", nil, "`LABEL,…` that a worker must offer to take the job; repeatable")
-	f.StringVar(&o.priority, "priority", string(queue.Normal), "`WHICH` jobs of the queue go first: high, normal, low")
-	f.IntVar(&o.retries, "retries", 0, "run a notebook that does not pass up to `N` times more, ever later")
+	f.StringSliceVar(&o.labels, "label", nil, "only workers that offer `LABEL,…` take the job; repeatable")
+	f.StringVar(&o.priority, "priority", string(queue.Normal), "`PRIORITY` in the queue: high, normal, low")
+	f.IntVar(&o.retries, "retries", 0, "retry a run that does not pass up to `N` times, with growing pauses")
 }
 
 func (o *jobOptions) check() (err error) {
@@ -106,7 +110,7 @@ func (o *jobOptions) check() (err error) {
 		return usagef("--priority %s is not known; known: high, normal, low", o.priority)
 	}
 	if o.retries < 0 {
-		return usagef("--retries %d; give a number from 0 on", o.retries)
+		return usagef("--retries %d; give 0 or more", o.retries)
 	}
 	return nil
 }
@@ -126,14 +130,15 @@ type submitOptions struct {
 func (a *app) submitCommand() *cobra.Command {
 	o := &submitOptions{run: defaultRunOptions()}
 	c := &cobra.Command{
-		Use: "submit NOTEBOOK [OUTPUT]", Short: "Put a run of a notebook into a queue, for a worker", Args: args(1, 2),
-		Long: `Plans the run of a notebook as run does, and puts it into a queue: the notebook's bytes, the values and
+		Use: "submit NOTEBOOK [OUTPUT]", Short: "Submit a run of a notebook to a queue, for a worker", Args: args(1, 2),
+		Long: `Plans the run of a notebook as run does, and submits it to a queue as a job: the notebook's bytes, the values and
 options, and the base commit. It prints the id of the job. A worker (markmill worker) runs it, on this machine or, with
---nats, on another one, which gets the commit's files through the queue. Uncommitted changes stay here. Secrets never
-travel: a worker has them in its environment.
+--nats, on another one, which gets the commit's files through the queue. Uncommitted changes are not included. Secrets
+are never sent: the worker reads them from its own environment.
 
-With --wait it waits for the end, fetches the record into .markmill/runs as if the notebook had run here, writes OUTPUT
-and ends as run would. Without it, markmill jobs fetch JOB does that. A job of the same --key is submitted once.
+With --wait the command waits until the job ends, fetches the record into .markmill/runs as if the notebook had run here,
+writes OUTPUT and exits as run would. Without it, markmill jobs fetch JOB does that. Jobs with the same --key are
+submitted once.
 
 Exit codes: 0 submitted, or with --wait the run passed, 1 fail, 2 usage (nothing was submitted), 3 blocked, or the queue
 cannot be reached.`,
@@ -154,17 +159,17 @@ cannot be reached.`,
 	f.StringVar(&r.req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
 	f.StringVarP(&r.req.Language, "language", "l", "", "`LANGUAGE` of steps that name none")
 	f.StringVar(&r.runTimeout, "run-timeout", "",
-		"limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
+		"limit of the whole run, instead of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
 	f.StringSliceVar(&r.only, "only", nil, "run only the steps `ID,…` (and setup and finally steps)")
 	f.StringVar(&r.from, "from", "", "begin at the step `ID`")
 	f.StringVar(&r.until, "until", "", "end after the step `ID`")
 	f.StringSliceVar(&r.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
 	f.StringVar(&o.queue, "queue", queue.DefaultQueue, "`NAME` of the queue")
-	f.StringVar(&o.key, "key", "", "`ID` of the job: it is submitted only if there is none of that id")
+	f.StringVar(&o.key, "key", "", "`ID` of the job; a job whose id exists is not submitted again")
 	f.StringSliceVar(&o.after, "after", nil,
-		"take the job only when the jobs `ID,…` have completed, and cancel it when one of them fails; repeatable")
+		"start the job when the jobs `ID,…` have completed; cancel it when one of them fails; repeatable")
 	o.jobOptions.flags(f)
-	f.BoolVar(&o.wait, "wait", false, "wait for the end, and fetch the record")
+	f.BoolVar(&o.wait, "wait", false, "wait until the job ends, and fetch the record")
 	f.BoolVar(&o.follow, "follow", false, "as --wait, and print each step as it begins")
 	jsonFlag(c, &o.json, "job")
 	o.queueOptions.flags(f)
@@ -208,8 +213,8 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return err
 	}
 	if repo == nil {
-		return usagef("a job needs a Git repository: a worker begins with a commit, and another goes on from what " +
-			"the first has changed; submit from one, or name it with --repo")
+		return usagef("a job needs a Git repository: a worker starts from a commit, and another one continues from " +
+			"what the first has changed; submit from a repository, or name it with --repo")
 	}
 	r.req.MadeOf, r.req.Path, r.req.Repository = madeOf, name(path), repo.Root()
 	if r.req.Source, err = a.runnable(path, src, given); err != nil {
@@ -234,12 +239,12 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return err
 	}
 	if dirty, err := repo.Dirty(ctx); err == nil && len(dirty) > 0 {
-		a.tell("markmill: uncommitted changes stay here (%s); the job begins with commit %s\n",
+		a.tell("markmill: uncommitted changes are not included (%s); the job starts from commit %s\n",
 			plain.Counted(len(dirty), "file"), spec.Base)
 	}
 	if plan.Contract().ApprovalRequired {
-		a.tell("markmill: job %s needs an approval: when a worker asks for it, markmill jobs approve %[1]s grants it\n",
-			spec.ID)
+		a.tell("markmill: job %s needs an approval: when a worker requests it, grant it with "+
+			"markmill jobs approve %[1]s\n", spec.ID)
 	}
 	call := a.callFor("submit", &o.queueOptions, a.store(repo.Root()), repo)
 	call.Spec, call.Wait, call.Follow, call.JSON = spec, o.wait, o.follow, o.json
@@ -256,8 +261,8 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 	req, keeps := plan.Request(), plan.Options().Given
 	for _, g := range req.Given { // a secret of the environment is not among them
 		if !slices.ContainsFunc(keeps, func(k runs.GivenData) bool { return k.Name == g.Name }) {
-			return nil, usagef("parameter %s is a secret, or holds one, and secrets do not travel: declare its env:, "+
-				"and set that variable where the worker runs", g.Name)
+			return nil, usagef("parameter %s is a secret, or contains one, and secrets are not sent: declare its "+
+				"env:, and set that variable where the worker runs", g.Name)
 		}
 	}
 	base, err := repo.Resolve(cmp.Or(req.Base, "HEAD"))
@@ -269,7 +274,7 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		return nil, err
 	}
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
-	req.MadeOf = req.SourcePath(repo.Root()) // which a worker elsewhere cannot find out
+	req.MadeOf = req.SourcePath(repo.Root()) // a worker elsewhere cannot compute it
 	series := ""
 	if rules := plan.Notebook().Front.Alerts; rules != nil {
 		series = queue.SeriesBy(rules, plan.Parameters())
@@ -294,8 +299,8 @@ func (a *app) spec(plan *engine.Plan, eng *engine.Engine, repo *worktree.Source,
 		By:         a.userName(), Email: repo.Email(), Host: host}, nil
 }
 
-// singleton is what the front matter says of other jobs of the same key; nil where they do not matter. given are the
-// values that an agent is told.
+// singleton returns the front matter's rule for jobs with the same key; nil if it has none. given are the parameters
+// that a running agent is told.
 func singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, given []notebooks.Bound) (
 	*queue.Singleton, error) {
 	front := nb.Front.Singleton
@@ -308,7 +313,7 @@ func singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, g
 	}
 	s := &queue.Singleton{Key: key, Overlap: front.Overlap}
 	if s.Overlap == queue.OverlapSteer {
-		s.Say = "This run was started again, and is not. Go on with these parameters:\n"
+		s.Say = "This run was requested again; it continues instead, with these parameters:\n"
 		for _, b := range given {
 			s.Say += b.Param.Name + " = " + b.Value.String() + "\n"
 		}
@@ -319,12 +324,7 @@ func singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, g
 // runQueue runs the queue's program, which gets the call on its standard input: a notebook may be too long for an
 // argument. Signals reach it as they reach this program.
 func (a *app) runQueue(ctx context.Context, call *queue.Call) error {
-	program, self, err := sibling(queueProgram)
-	if err != nil {
-		return err
-	}
-	call.Program = self
-	text, err := codec.Marshal(call)
+	program, text, err := encoded(call)
 	if err != nil {
 		return err
 	}
@@ -348,16 +348,16 @@ func (a *app) workerCommand() *cobra.Command {
 	lease := ""
 	c := &cobra.Command{
 		Use: "worker [-- ARG...]", Short: "Run the jobs of queues, on this machine", Args: args(0, -1),
-		Long: `Takes jobs from queues and runs each as run does, with the same worktree, sandbox, gates and record. It
-runs them in the repository around the working directory if that has the job's base commit, and else in a copy of the commit that
-came with the job. While a run goes on, its events and files are published; the worker keeps nothing.
+		Long: `Takes jobs from queues and runs each as run does, with the same worktree, sandbox, gates and record. It uses the
+repository around the working directory if that has the job's base commit, or else a copy of the commit that came with
+the job. It publishes the events and files of a run as they are made, and keeps nothing itself.
 
-A worker that is killed, or silent for the time of its lease, loses its jobs: another one goes on at the first step that
-had not finished. A worker that comes back is refused. With the first Ctrl-C it gives its jobs back, with the second it
-ends at once.
+A worker that is killed, or sends no heartbeat for the time of its lease, loses its jobs: another one continues at the
+first unfinished step, and what the first still sends is refused. On the first Ctrl-C a worker returns its jobs to the
+queue; on the second it ends at once.
 
-With --launch slurm or kubernetes it submits workers, which drain the queues and end: an array of sbatch, or a Job of
-kubectl. What follows -- is for sbatch or kubectl create.
+With --launch slurm or kubernetes it submits workers, which drain the queues and end: as an sbatch array, or a
+Kubernetes Job. Arguments after -- are passed to sbatch or kubectl create.
 
 Exit codes: 0 no job is left (--drain), or it was stopped, 1 the queue is gone, 2 usage, 3 the queue cannot be
 reached.`,
@@ -367,7 +367,7 @@ reached.`,
   markmill worker --launch slurm --launch-count 20 -j 4 -- --partition=gpu --time=8:00:00`,
 		RunE: func(c *cobra.Command, words []string) error {
 			if len(words) > 0 && (launched.where == "" || c.ArgsLenAtDash() != 0) {
-				return usagef("worker takes no arguments: %s; options of sbatch or kubectl follow -- with --launch",
+				return usagef("worker takes no arguments: %s; with --launch, options of sbatch or kubectl follow --",
 					words[0])
 			}
 			if err := launched.idle(c.Flags()); err != nil {
@@ -405,8 +405,8 @@ reached.`,
 				return err
 			}
 			if call.Schedule && made.Root == "" {
-				return usagef("--schedule is for the notebooks of a Git repository, and there is none here; change " +
-					"into one")
+				return usagef("--schedule needs a Git repository, and there is none here; change " +
+					"into one, or name it with --repo")
 			}
 			made.Queues, made.Labels, made.Jobs, made.Drain = call.Queues, labels, call.Jobs, call.Drain
 			made.Warm, made.Schedule, made.LeaseNS = call.Warm, call.Schedule, int64(d)
@@ -416,15 +416,15 @@ reached.`,
 	f := c.Flags()
 	f.StringSliceVar(&call.Queues, "queue", []string{queue.DefaultQueue}, "`NAME,…` of the queues")
 	f.StringSliceVar(&call.Labels, "label", nil,
-		"`LABEL,…` that the worker offers: it also takes jobs that need them; repeatable")
+		"`LABEL,…` that the worker offers: it also takes jobs that require them; repeatable")
 	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
-	f.BoolVar(&call.Warm, "warm", false, "while it waits, keep an interpreter started for a job like the last one")
-	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues waits or runs")
+	f.BoolVar(&call.Warm, "warm", false, "keep an interpreter started for the next job like the last one")
+	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues is waiting or running")
 	f.BoolVar(&call.Schedule, "schedule", false,
-		"also submit what is due in the repository, as markmill scheduler does")
+		"also submit scheduled notebooks that are due, as markmill scheduler does")
 	f.StringVar(&lease, "lease", "30s",
-		"`TIME` that a worker may be silent before another takes its jobs, the same for all workers of a queue")
-	f.StringVar(&o.repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
+		"`TIME` without a heartbeat after which another worker takes the jobs; the same for all workers of a queue")
+	repoFlag(f, &o.repo)
 	o.flags(f)
 	launched.flags(f)
 	return c
@@ -433,15 +433,14 @@ reached.`,
 func (a *app) jobsCommand() *cobra.Command {
 	var o queueOptions
 	c := &cobra.Command{
-		Use: "jobs", Short: "List the jobs of queues, and act on them", Args: args(0, 0),
-		Long: `Lists the jobs, as markmill jobs list.
+		Use: "jobs", Short: "List and manage the jobs of queues", Args: args(0, 0),
+		Long: `Lists the jobs, as markmill jobs list does.
 
 Exit codes: as of its commands.`,
 		Example: "  markmill jobs\n  markmill jobs list --state failed,dead\n  markmill jobs fetch JOB",
 	}
 	o.flags(c.PersistentFlags())
-	c.PersistentFlags().StringVar(&o.repo, "repo", "",
-		"`FOLDER` of the Git repository (default: the one around the working directory)")
+	repoFlag(c.PersistentFlags(), &o.repo)
 	list := a.jobsList(&o)
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
 	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsApprove(&o), a.jobsDeny(&o), a.jobsDesk(&o))
@@ -449,27 +448,28 @@ Exit codes: as of its commands.`,
 		do, short, long, codes string
 		reason, json           bool
 	}{
-		{"show", "Show what happened to a job", "Prints each entry of a job: who submitted it, which workers had it, " +
-			"each step, its end.", "0 shown, 2 there is no such job, 3 the queue cannot be reached.", false, true},
-		{"follow", "Follow a job until it ends", "Prints each entry of a job as it is made, until the job has ended.",
-			"0 it has ended, 2 there is no such job, 3 the queue cannot be reached.", false, false},
-		{"fetch", "Fetch the record of a job that has ended", "Puts the record into .markmill/runs, byte for byte as " +
-			"the worker made it and verified, and writes OUTPUT\nof the submission.",
+		{"show", "Show what happened to a job", "Prints the events of a job: who submitted it, which workers took " +
+			"it, each step, how it ended.",
+			"0 shown, 2 there is no such job, 3 the queue cannot be reached.", false, true},
+		{"follow", "Follow a job until it ends", "Prints the events of a job as they happen, until it ends.",
+			"0 the job has ended, 2 there is no such job, 3 the queue cannot be reached.", false, false},
+		{"fetch", "Fetch the record of a job that has ended", "Copies the record into .markmill/runs, byte " +
+			"for byte as the worker made it, verifies it, and writes the\nOUTPUT that was given to submit.",
 			"0 the run passed, 1 it failed, or the job has not ended, 2 there is no such job, 3 it was blocked, or " +
 				"the queue cannot\nbe reached.", false, true},
-		{"cancel", "Cancel a job", "Ends a job that waits. The worker of one that runs ends the run, whose record " +
-			"says who canceled it and why.", "0 it is canceled, or its worker has been asked, 2 there is no such " +
+		{"cancel", "Cancel a job", "Cancels a waiting job. If it is running, its worker ends the run, whose record " +
+			"says who canceled it and why.", "0 it is canceled, or its worker was asked to, 2 there is no such " +
 			"job, 3 the queue cannot be reached.", true, false},
-		{"steer", "Tell the agent that works on a job something", "Hands TEXT to the agent that works on a step of a " +
-			"job, as markmill runs steer does for a run. The record says who\nsaid it.", "0 it was left for the " +
-			"agent, 2 no worker has the job, or no agent is at work, 3 the queue cannot be reached.", false, false},
-		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Those that run go on. markmill jobs " +
+		{"steer", "Send a message to the agent that is working on a job", "Sends TEXT to the agent " +
+			"that is working on a step of a job, as markmill runs steer does for a run.", "0 it was handed over, " +
+			"2 no worker has the job, or no agent is working in it, 3 the queue cannot be reached.", false, false},
+		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Running jobs continue. markmill jobs " +
 			"shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
-		{"resume", "Resume a queue that is paused", "Lets workers take jobs of a queue again.",
-			"0 it is resumed, 2 it is not paused, 3 the queue cannot be reached.", true, false},
-		{"retry", "Put a job back into its queue", "Puts a job that failed, was canceled or was given up back into " +
-			"its queue. It goes on from its run if that was\ncut, and begins a new one else.", "0 it waits again, 2 " +
-			"there is no such job, or it passed or runs, 3 the queue cannot be reached.", true, false},
+		{"resume", "Resume a paused queue", "Lets workers take jobs of a queue again.",
+			"0 it is resumed, 2 it was not paused, 3 the queue cannot be reached.", true, false},
+		{"retry", "Put a job back into its queue", "Puts a failed, canceled or dead job back into " +
+			"its queue. It resumes its run if that was interrupted,\nor else starts a new one.", "0 it is queued " +
+			"again, 2 there is no such job, or it passed or is running, 3 the queue cannot be reached.", true, false},
 	} {
 		call := &queue.Call{}
 		what, like := "JOB", "train-2026-11"
@@ -485,11 +485,10 @@ Exit codes: as of its commands.`,
 			Use: use, Short: d.short, Args: args(count, count),
 			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill jobs " + d.do + " " + like,
 			RunE: func(_ *cobra.Command, words []string) error {
-				if d.reason && strings.TrimSpace(call.Reason) == "" {
-					return usagef("--reason says why, in words that others read; give it")
-				}
-				if len(call.Reason) > 2000 {
-					return usagef("--reason has %d bytes; give at most 2000", len(call.Reason))
+				if d.reason {
+					if err := checkReason(call.Reason); err != nil {
+						return err
+					}
 				}
 				made, err := a.call(d.do, &o)
 				if err != nil {
@@ -499,14 +498,14 @@ Exit codes: as of its commands.`,
 					return err
 				}
 				if made.Text = strings.Join(words[1:], ""); d.do == "steer" && strings.TrimSpace(made.Text) == "" {
-					return usagef("steer takes a job and a text, and got no text")
+					return usagef("steer needs a job and a text; the text is empty")
 				}
 				made.ID, made.Reason, made.JSON = words[0], call.Reason, call.JSON
 				return a.becomeQueue(made)
 			},
 		}
 		if d.reason {
-			sub.Flags().StringVar(&call.Reason, "reason", "", "`TEXT` that says why")
+			reasonFlag(sub, &call.Reason)
 			sub.Example += " --reason 'wrong data'"
 		}
 		if d.json {
@@ -522,8 +521,9 @@ func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
-		Long: `Lists jobs with their state: held (it comes after others), enqueued, unapproved (its run needs an approval), leased (a
-worker has it), running (which step), completed, failed, canceled, dead (given up). The one that was submitted, taken, given back or ended last comes first.
+		Long: `Lists jobs with their state: held (waits for the jobs of --after), enqueued, unapproved (its run needs an approval),
+leased (a worker has taken it), running (and which step), completed, failed, canceled, dead (given up). The job whose
+state changed last comes first.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n" +
@@ -552,10 +552,10 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			return a.becomeQueue(made)
 		},
 	}
-	c.Flags().StringSliceVar(&states, "state", nil, "only jobs that are `STATE,…`")
-	c.Flags().StringVar(&filter.Queue, "queue", "", "only jobs of the queue `NAME`")
+	c.Flags().StringSliceVar(&states, "state", nil, "only jobs in a `STATE,…`")
+	c.Flags().StringVar(&filter.Queue, "queue", "", "only jobs of this queue `NAME`")
 	c.Flags().StringVar(&filter.Notebook, "notebook", "",
-		"only jobs whose notebook is `PATTERN`, such as 'reports/*.md', among the newest 5,000 of the others")
+		"only jobs whose notebook matches `PATTERN`, such as 'reports/*.md', of the newest 5,000")
 	c.Flags().IntVar(&filter.Limit, "limit", filter.Limit, "list at most `N` jobs, from 1 to 500")
 	jsonFlag(c, &asJSON, "jobs")
 	return c
@@ -564,8 +564,8 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 func (a *app) jobsDead(o *queueOptions) *cobra.Command {
 	return &cobra.Command{
 		Use: "dead", Short: "List the jobs that were given up", Args: args(0, 0),
-		Long: `Lists the jobs that are dead: their retries are used up, or ten workers in a row took them without finishing a
-step. markmill jobs retry puts one back.
+		Long: `Lists the dead jobs: their retries are used up, or ten workers in a row took them without finishing a step. markmill
+jobs retry puts one back into its queue.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs dead",
@@ -580,7 +580,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 	}
 }
 
-// jobsDesk answers the workbench, which starts it.
+// jobsDesk answers the requests of the workbench, which starts it.
 func (a *app) jobsDesk(o *queueOptions) *cobra.Command {
 	return &cobra.Command{
 		Use: "desk", Hidden: true, Args: args(0, 0),
@@ -597,10 +597,10 @@ func (a *app) jobsDesk(o *queueOptions) *cobra.Command {
 func (a *app) jobsPrune(o *queueOptions) *cobra.Command {
 	age, keep := "", 0
 	c := &cobra.Command{
-		Use: "prune", Short: "Remove jobs that ended long ago, with their records", Args: args(0, 0),
-		Long: `Removes jobs that ended longer ago than --older-than from the queue, with their records and the base commits
-that no other job needs. Jobs that have not ended stay, and so does what they come after. Records that were fetched are
-in .markmill/runs and stay.
+		Use: "prune", Short: "Remove old jobs and their records from the queue", Args: args(0, 0),
+		Long: `Removes jobs that ended longer ago than --older-than from the queue, with their records and the base commits that no
+other job needs. Jobs that have not ended are kept, and so are the jobs they wait for. Records in .markmill/runs are not
+touched.
 
 Exit codes: 0 removed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs prune --older-than 30d\n  markmill jobs prune --older-than 1d --keep 1000",
@@ -612,10 +612,10 @@ Exit codes: 0 removed, 2 usage, 3 the queue cannot be reached.`,
 				d, err = time.ParseDuration(age)
 			}
 			if err != nil || d < 0 || n < 0 || n > 36500 {
-				return usagef("--older-than %q is no time; write 30d, 12h or 0d", age)
+				return usagef("--older-than %q is not a time; write 30d, 12h or 0d", age)
 			}
 			if keep < 0 {
-				return usagef("--keep %d is no number of jobs", keep)
+				return usagef("--keep %d; give 0 or more", keep)
 			}
 			made, err := a.call("prune", o)
 			if err != nil {
@@ -626,6 +626,6 @@ Exit codes: 0 removed, 2 usage, 3 the queue cannot be reached.`,
 		},
 	}
 	c.Flags().StringVar(&age, "older-than", "30d", "remove jobs that ended longer ago than `TIME`, such as 30d or 12h")
-	c.Flags().IntVar(&keep, "keep", 0, "keep the newest `N` jobs that have ended, however old")
+	c.Flags().IntVar(&keep, "keep", 0, "keep the newest `N` ended jobs, however old")
 	return c
 }

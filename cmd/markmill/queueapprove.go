@@ -9,16 +9,16 @@ import (
 func (a *app) jobsApprove(o *queueOptions) *cobra.Command {
 	reply, expires, asJSON := &queue.Reply{}, "", false
 	c := &cobra.Command{
-		Use: "approve JOB", Short: "Grant what the run of a job asks for", Args: args(1, 1),
-		Long: `Approves the contract of a job that is unapproved: this notebook, these parameters, this base commit, these
-limits, as the run of its worker asks for them. The job goes on at any worker. The approval is good for this job until its
-run has come to an end; what other workers make of a run that was cut has it, and a retry asks again. With --key it is
-signed as markmill approve does it; the policy of the repository can list the keys that count.
+		Use: "approve JOB", Short: "Approve the contract of an unapproved job", Args: args(1, 1),
+		Long: `Approves the contract of an unapproved job: this notebook, these parameters, this base commit, these limits, as the
+worker's run requests them. Any worker can then continue the job. The approval is valid for this job until its run ends,
+also if that run is interrupted and another worker resumes it; a retry needs a new one. With --key it is signed, as by
+markmill approve; the policy of the repository can list the keys that count.
 
 A step of a run cannot approve.
 
-Exit codes: 0 approved, 1 the record of the run that asks is damaged, 2 there is nothing to approve, or the approval would
-not count, 3 the queue cannot be reached.`,
+Exit codes: 0 approved, 1 the record of the requesting run is damaged, 2 there is nothing to approve, or the approval
+would not count, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list --state unapproved\n  markmill jobs show train-2026-11 --json\n" +
 			"  markmill jobs approve train-2026-11 --key ~/.ssh/id_ed25519 --comment 'seen'",
 		RunE: func(_ *cobra.Command, words []string) error {
@@ -41,10 +41,10 @@ not count, 3 the queue cannot be reached.`,
 func (a *app) jobsDeny(o *queueOptions) *cobra.Command {
 	reply, asJSON := &queue.Reply{Deny: true}, false
 	c := &cobra.Command{
-		Use: "deny JOB", Short: "Refuse what the run of a job asks for", Args: args(1, 1),
-		Long: `Denies the contract of a job that is unapproved. A worker records that, and the job fails.
+		Use: "deny JOB", Short: "Deny the contract of an unapproved job", Args: args(1, 1),
+		Long: `Denies the contract of an unapproved job. A worker records the denial, and the job fails.
 
-Exit codes: 0 denied, 1 the record of the run that asks is damaged, 2 there is nothing to deny, 3 the queue cannot be
+Exit codes: 0 denied, 1 the record of the requesting run is damaged, 2 there is nothing to deny, 3 the queue cannot be
 reached.`,
 		Example: "  markmill jobs deny train-2026-11 --reason 'not on a Friday'",
 		RunE:    func(_ *cobra.Command, words []string) error { return a.answerJob(o, words[0], reply, asJSON) },

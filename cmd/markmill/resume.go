@@ -11,7 +11,7 @@ import (
 	"markmill/engine"
 )
 
-// decided are the options of run that a resumed run has from the record of the run that was cut.
+// decided are the options of run that a resumed run takes from the record of the interrupted run.
 var decided = []string{
 	"parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters",
 	"allow-errors",
@@ -27,13 +27,13 @@ var decided = []string{
 func (a *app) runsResume() *cobra.Command {
 	o := defaultRunOptions()
 	c := &cobra.Command{
-		Use: "resume RUN|SWEEP [NOTEBOOK [OUTPUT]]", Short: "Go on with a run that was cut (the same as run --resume)",
-		Long: `Makes a new run that goes on from the first step which had not finished in RUN, in the worktree of that moment.
-RUN must have been cut: killed, ended by a signal, or stopped by a full disk. Notebook, parameters and options are those of
-RUN; secrets, which no record holds, are given again. Steps that had finished are carried over with their results. Those
-whose interpreter a later step needs run again, for its state only.
+		Use: "resume RUN|SWEEP [NOTEBOOK [OUTPUT]]", Short: "Resume an interrupted run (the same as run --resume)",
+		Long: `Makes a new run that continues at the first unfinished step of RUN, in the worktree as it was then. RUN must have been
+interrupted: killed, ended by a signal, or stopped by a full disk. The notebook, parameters and options of RUN are
+reused; secrets are in no record and must be given again. Finished steps are carried over with their results. Those
+whose interpreter a later step needs run again, only to rebuild its state.
 
-Of a sweep it runs what is missing: rows whose run did not come to its end, which is resumed if it can be, or that had
+Of a sweep it runs the rows that are missing: those whose run was interrupted (it is resumed if possible), or that have
 none.
 
 Exit codes: as of run; 2 also when RUN cannot be resumed.`,
@@ -46,8 +46,7 @@ Exit codes: as of run; 2 also when RUN cannot be resumed.`,
 	}
 	f := c.Flags()
 	parameterFlag(f, &o.req.Given)
-	f.StringVar(&o.repo, "repo", "",
-		"folder of the Git repository that RUN worked on (default: the one around the working directory)")
+	repoFlag(f, &o.repo)
 	o.viewFlags(f)
 	return c
 }

@@ -126,7 +126,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f := c.Flags()
 	a.paramFlags(f, &o.req.Given, &o.stdinParams)
 	f.BoolVar(&o.req.AllowErrors, "allow-errors", false,
-		"go on behind a step that fails, as with allow_errors in the notebook: only tests and reviews fail the run")
+		"continue after a step that fails, as with allow_errors in the notebook: only tests and reviews fail the run")
 	f.BoolVar(&o.req.AllowUnknown, "allow-unknown-parameters", false,
 		"take parameters that the notebook does not declare, as papermill does")
 	f.BoolVar(&o.injectPaths, "inject-paths", false,
@@ -146,14 +146,14 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.engineName, "engine", "", "for papermill's scripts: markmill, or nbclient for the same")
 	o.workOptions.flags(f, &o.req)
 	f.StringVar(&o.runTimeout, "run-timeout", "",
-		"limit of the whole run, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
+		"limit of the whole run, instead of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
 	f.StringVar(&o.startTimeout, "start-timeout", "", "limit of a kernel's start, a `TIME` (default 60 s)")
 	f.StringSliceVar(&o.only, "only", nil, "run only the steps `ID,…` (and setup and finally steps)")
 	f.StringVar(&o.from, "from", "", "begin at the step `ID`")
 	f.StringVar(&o.until, "until", "", "end after the step `ID`")
 	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
 	f.StringVar(&o.req.Reuse, "reuse", "",
-		"carry steps of an earlier passed run that would do the same again: `WHICH` is on (all but tests), tests, off")
+		"carry over unchanged steps of an earlier passed run: `WHICH` is on (all but tests), tests, off")
 	f.Lookup("reuse").NoOptDefVal = engine.ReuseOn
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
 	f.StringVar(&o.req.Branch, "branch", "",
@@ -162,10 +162,10 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.BoolVar(&o.dropDamaged, "drop-damaged", false,
 		"run an output notebook whose regions were edited; the edits are dropped")
 	f.StringVar(&o.resume, "resume", "",
-		"go on with `RUN`, or a sweep, which was cut; NOTEBOOK and the options are those of then (see runs resume)")
+		"resume an interrupted `RUN` or sweep, with its notebook and its options (see runs resume)")
 	f.BoolVar(&o.outdated, "outdated", false, "run the notebooks below the paths whose output is not current")
 	f.StringVar(&o.goOn, "continue", "",
-		"go on with `RUN` at its first step that did not pass, with NOTEBOOK as it is now (see runs fork)")
+		"continue `RUN` at its first step that did not pass, with NOTEBOOK as it is now (see runs fork)")
 	o.sweep.flags(f)
 	o.sweep.queueFlags(f)
 	f.IntVar(&o.lanes.attempts, "attempts", 0, "compare `N` attempts of the agent, in the place of attempts= of its "+
@@ -227,7 +227,7 @@ func (o *runOptions) viewFlags(f *pflag.FlagSet) {
 	onOff(f, &o.logOutput, "log-output", "no-log-output", false, "print what the steps print, each line with its step",
 		"show what the steps print at failures only")
 	f.StringVar(&o.logLevel, "log-level", "INFO",
-		"what is told on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
+		"what is printed on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
 	f.StringVar(&o.stdoutFile, "stdout-file", "", "write the steps' standard output to a `FILE` too")
 	f.StringVar(&o.stderrFile, "stderr-file", "", "write the steps' standard error to a `FILE` too")
 }

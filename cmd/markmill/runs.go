@@ -26,7 +26,7 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	list := a.runsList()
 	c := &cobra.Command{
-		Use: "runs", Short: "Look at the runs that are kept: list, show, log, verify, attest, apply, …",
+		Use: "runs", Short: "Work with recorded runs: list, show, log, verify, attest, apply, …",
 		Long: `Works on the runs that are kept for the repository around the working directory (outside one: those of no
 repository). RUN is an id, a part of one that is unique, or last.`,
 		Args: knownCommand, RunE: list.RunE,
@@ -114,7 +114,7 @@ func (a *app) runsShow() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "show [RUN]", Args: args(0, 1),
-		Short:   "Show what a run was asked, what it did and what it left (default: the last one)",
+		Short:   "Show the inputs, steps and results of a run (default: the last one)",
 		Example: "  markmill runs show\n  markmill runs show last --json | jq .blockers",
 		RunE: func(_ *cobra.Command, words []string) error {
 			run, dir, err := a.find(wordOr(words, "last"))
@@ -417,8 +417,7 @@ markmill runs maintenance shows what would be removed, and has the system prune 
 		},
 	}
 	jsonFlag(c, &asJSON, "runs-prune")
-	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working "+
-		"directory)")
+	repoFlag(c.Flags(), &repo)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing but errors")
 	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns,
 		"how many of the newest runs to keep at least (default: retention in markmill.yaml)")

@@ -67,7 +67,7 @@ type reindexed struct {
 func (a *app) runsReindex() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "reindex", Short: "Make the index of the runs again, from their records", Args: args(0, 0),
+		Use: "reindex", Short: "Rebuild the index of the runs from their records", Args: args(0, 0),
 		Long: `Reads every journal and makes .markmill/index.db again. Nothing needs this in daily use: the commands that
 read the index bring it up to date, and make a damaged one again by themselves. It is for a journal that was
 changed after its run, and for a machine that lost its power. The records are only read.

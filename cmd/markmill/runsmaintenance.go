@@ -119,7 +119,7 @@ func ownPath() (path string, onPath bool, err error) {
 func (a *app) maintenanceInstall() *cobra.Command {
 	var dry, cron bool
 	c := &cobra.Command{
-		Use: "install", Short: "Have the system prune the runs of this repository every day", Args: args(0, 0),
+		Use: "install", Short: "Install a timer or a crontab line that prunes runs every day", Args: args(0, 0),
 		Long: `Installs a timer of the user's systemd, or where there is none a line in the user's crontab, that calls
 markmill runs prune every day, with the retention in markmill.yaml. Each repository has a timer or line of its own.
 Other units and lines are not touched, and installing again is harmless. The timers of a user's systemd run while the

@@ -20,7 +20,7 @@ func (a *app) runsQuery() *cobra.Command {
 	var opt scrapsOptions
 	var timeout time.Duration
 	c := &cobra.Command{
-		Use: "query SQL", Short: "Ask the index of the runs in SQL, read-only", Args: args(1, 1),
+		Use: "query SQL", Short: "Query the index of the runs in SQL, read-only", Args: args(1, 1),
 		Long: `Runs one SELECT of SQLite over the views runs, steps, parameters, scraps, agents, checks, tests, blockers and
 changes, which docs/index.md describes. SQL of - is read from standard input. The index is brought up to date
 first. Nothing but reading is possible: a statement that writes, attaches, sets a PRAGMA or opens a file is refused.

@@ -41,7 +41,7 @@ func (a *app) scheduleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "schedule", Short: "List and run the notebooks that are scheduled", Args: knownCommand,
 		Long: `Lists the notebooks of the repository whose front matter has schedule:, as markmill schedule list.
-docs/schedules.md says when a notebook is due, and how it is run then.
+docs/schedules.md describes when a notebook is due, and how it runs.
 
 Exit codes: as of its commands.`,
 		Example: "  markmill schedule\n  markmill schedule next report.md -n 5\n  markmill schedule run-due",
@@ -57,7 +57,7 @@ Exit codes: as of its commands.`,
 func (a *app) scheduleHere() (runs.Store, *worktree.Source, error) {
 	store, src, err := a.here()
 	if err == nil && src == nil {
-		err = usagef("schedules are for notebooks in a Git repository, and there is none here; change into one")
+		err = usagef("schedules need a Git repository, and there is none here; change into one")
 	}
 	return store, src, err
 }
@@ -66,8 +66,8 @@ func (a *app) scheduleList() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the scheduled notebooks, and when each runs next", Args: args(0, 0),
-		Long: `Lists the notebooks of the repository whose front matter has schedule:, with the time when each is due next,
-the run of the last due time and what keeps it from running.
+		Long: `Lists the notebooks of the repository whose front matter has schedule:, with the next due time of each, its
+last run, and what keeps it from running.
 
 Exit codes: 0 listed, 2 a schedule has a mistake.`,
 		Example: "  markmill schedule list\n  markmill schedule list --json | jq '.notebooks[].next'",
@@ -227,20 +227,20 @@ func (a *app) schedulePause() *cobra.Command {
 	var reason string
 	var o queueOptions
 	c := &cobra.Command{
-		Use: "pause NOTEBOOK", Short: "Keep a notebook from running when it is due", Args: args(1, 1),
-		Long: `What is due while a notebook is paused does not run, not even later. A run that goes on is not ended. Where there is
-a queue (--nats, MARKMILL_NATS, or .markmill/queue), its schedulers are told too.
+		Use: "pause NOTEBOOK", Short: "Pause the schedule of a notebook", Args: args(1, 1),
+		Long: `Pauses the schedule of a notebook. Due times during the pause are skipped and never made up for. A run in progress
+continues. If there is a queue (--nats, MARKMILL_NATS, or .markmill/queue), its schedulers pause the notebook too.
 
 Exit codes: 0 it is paused, 2 it is not scheduled, 3 the queue cannot be reached.`,
 		Example: "  markmill schedule pause report.md --reason 'the source is down'",
 		RunE: func(c *cobra.Command, words []string) error {
-			if strings.TrimSpace(reason) == "" {
-				return usagef("--reason says why, in words that others read; give it")
+			if err := checkReason(reason); err != nil {
+				return err
 			}
 			return a.changeSchedule(c.Context(), words[0], true, reason, &o)
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
+	reasonFlag(c, &reason)
 	o.flags(c.Flags())
 	return c
 }
@@ -249,16 +249,16 @@ func (a *app) scheduleResume() *cobra.Command {
 	var reason string
 	var o queueOptions
 	c := &cobra.Command{
-		Use: "resume NOTEBOOK", Short: "Let a notebook run again when it is due", Args: args(1, 1),
-		Long: `Ends the pause of a notebook. It runs when it is due the next time.
+		Use: "resume NOTEBOOK", Short: "Resume the schedule of a notebook", Args: args(1, 1),
+		Long: `Ends the pause of a notebook. It runs at its next due time.
 
-Exit codes: 0 it runs again, 2 it is not scheduled, or not paused, 3 the queue cannot be reached.`,
+Exit codes: 0 it is resumed, 2 it is not scheduled, or not paused, 3 the queue cannot be reached.`,
 		Example: "  markmill schedule resume report.md",
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.changeSchedule(c.Context(), words[0], false, reason, &o)
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "`TEXT` that says why")
+	reasonFlag(c, &reason)
 	o.flags(c.Flags())
 	return c
 }

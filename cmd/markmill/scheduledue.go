@@ -26,12 +26,12 @@ func (a *app) scheduleRunDue() *cobra.Command {
 	jobs, quiet, repo := 4, false, ""
 	c := &cobra.Command{
 		Use: "run-due [NOTEBOOK…]", Short: "Run the scheduled notebooks that are due", Args: args(0, -1),
-		Long: `Runs every notebook of the repository that is due, as markmill run does, and notes in .markmill/schedules
-which due time it was. It needs neither a daemon nor a queue: let cron or a timer call it every minute (see markmill
-schedule install). Called twice at the same time, each due time runs once. While a run goes on it looks every 20 s for
-what else is due.
+		Long: `Runs every notebook of the repository that is due, as markmill run does, and records the due time in
+.markmill/schedules. It needs neither a daemon nor a queue: let cron or a timer call it every minute (see markmill
+schedule install). Two calls at the same time run each due time once. While a notebook runs, it checks every 20 s
+whether others have become due.
 
-A notebook that is seen for the first time, or whose cron expression has changed, is due from then on.
+Due times of a notebook that is new, or whose cron expression has changed, count from the first call that sees it.
 
 Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule has a mistake.`,
 		Example: "  markmill schedule run-due\n  markmill schedule run-due reports/daily.md",
@@ -64,9 +64,8 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 		},
 	}
 	c.Flags().IntVarP(&jobs, "jobs", "j", jobs, "run up to `N` notebooks at once")
-	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say only what went wrong")
-	c.Flags().StringVar(&repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working "+
-		"directory)")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only errors")
+	repoFlag(c.Flags(), &repo)
 	return c
 }
 

@@ -32,11 +32,11 @@ func (a *app) runDueUnits(store runs.Store, src *worktree.Source) (*maintenance.
 func (a *app) scheduleInstall() *cobra.Command {
 	var systemd, cron, write bool
 	c := &cobra.Command{
-		Use: "install", Short: "Have the system run what is due", Args: args(0, 0),
-		Long: `Prints the units of a timer of the user's systemd, or a line for the user's crontab, that calls markmill
-schedule run-due for this repository every minute. With --write it installs them; other units and lines are not touched,
-and installing again is harmless. Without --systemd and --crontab it is systemd where that runs. The timers of a user's
-systemd run while the user is logged in, or always after loginctl enable-linger.
+		Use: "install", Short: "Install a timer or a crontab line that runs what is due", Args: args(0, 0),
+		Long: `Prints a service and a timer for the user's systemd, or a line for the user's crontab, that call markmill schedule
+run-due for this repository every minute. With --write it installs them; other units and lines are not touched, and
+installing again is harmless. Without --systemd and --crontab it uses systemd where that runs. A user's systemd timers
+run while the user is logged in, or always after loginctl enable-linger.
 
 Exit codes: 0 printed or installed, 1 systemctl or crontab failed, 2 there is neither.`,
 		Example: "  markmill schedule install --systemd\n  markmill schedule install --write",

@@ -12,9 +12,9 @@ func (a *app) schedulerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "scheduler", Short: "Submit the scheduled notebooks of a repository when they are due", Args: args(0, 0),
 		Long: `Submits every notebook of the repository whose front matter has schedule: when it is due, for a worker to run
-(markmill worker; its --schedule does both). When a job has ended, its record comes into .markmill/runs, and its output
-is written. Of several schedulers of a queue one works, and another takes over when it is silent for 30 s. The job of a
-due time has an id that follows from notebook and time, so it is submitted once, whoever submits it.
+(markmill worker --schedule does both). When a job ends, its record is fetched into .markmill/runs, and its output is
+written. Of several schedulers of a queue only one is active; another takes over when it has been silent for 30 s. The
+id of a job is made of the notebook and the due time, so each due time is submitted once, whoever submits it.
 
 Exit codes: 0 it was stopped, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill scheduler\n" +
@@ -36,8 +36,7 @@ Exit codes: 0 it was stopped, 2 usage, 3 the queue cannot be reached.`,
 		},
 	}
 	c.Flags().StringVar(&to, "queue", to, "`NAME` of the queue that the jobs go to")
-	c.Flags().StringVar(&o.repo, "repo", "",
-		"`FOLDER` of the Git repository (default: the one around the working directory)")
+	repoFlag(c.Flags(), &o.repo)
 	o.flags(c.Flags())
 	return c
 }

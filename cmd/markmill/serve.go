@@ -19,7 +19,7 @@ const serveProgram = "markmill-serve"
 func (a *app) serveCommand() *cobra.Command {
 	o := &serveOptions{}
 	c := &cobra.Command{
-		Use: "serve", Short: "Show runs in a browser, live, and start and steer them there", Args: args(0, 0),
+		Use: "serve", Short: "Serve the workbench: see, start and steer runs in a browser", Args: args(0, 0),
 		Long: `Serves the workbench: notebooks with the state of their outputs, the list of runs, each run live and
 afterwards, comparisons, checks and approvals; and buttons that run, fork, abort, steer, apply, reject, approve and
 deny. It stores nothing: everything is read from the records. It prints an address that signs one browser in, once, and

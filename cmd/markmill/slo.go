@@ -18,11 +18,11 @@ func (a *app) sloCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "slo [NOTEBOOK…]", Short: "Show whether notebooks and their checks reach their objectives", Args: args(0,
 			-1),
-		Long: `Computes what the runs and the checks of notebooks with objectives: have reached in the window that each names:
-uptime, the 95th percentile of their times, and what is left of the error budget. NOTEBOOK is a path as markmill run was
-given it. docs/alerts.md has the formulas.
+		Long: `Computes how the runs and checks of notebooks with objectives: did in the window of each objective: the uptime, the 95th
+percentile of the duration, and the error budget that is left. NOTEBOOK is a path as it was given to markmill run.
+docs/alerts.md has the formulas.
 
-Exit codes: 0 all objectives are kept to, or nothing is known, 1 one is violated, 2 usage.`,
+Exit codes: 0 all objectives are met, or there are no data, 1 one is missed, 2 usage.`,
 		Example: "  markmill slo\n  markmill slo observatory.md --json",
 		RunE: func(c *cobra.Command, names []string) error {
 			var doc *digest.Levels

@@ -13,12 +13,12 @@ import (
 func (a *app) runsSteer() *cobra.Command {
 	var followUp, collect bool
 	c := &cobra.Command{
-		Use: "steer RUN [TEXT]", Short: "Tell the agent that works on a step of a run something",
-		Long: `Hands TEXT to the agent that works on a step of RUN, which another terminal runs. claude reads it at once; the
-others, and with --follow-up claude too, get it as a prompt in the same session when their turn is over. The
-record says what was said, when and by whom. --collect prints what the agent has said and done so far.
+		Use: "steer RUN [TEXT]", Short: "Send a message to the agent that is working on a step of a run",
+		Long: `Sends TEXT to the agent that is working on a step of RUN, which runs in another terminal. claude reads it at once; the
+others, and with --follow-up claude too, get it as the next prompt in the same session when their turn ends. The record
+holds the text, the time and the sender. --collect prints what the agent has said and done so far.
 
-Exit codes: 0 it was left for the agent, 2 there is no such run, or no agent is at work in it.`,
+Exit codes: 0 it was handed over, 2 there is no such run, or no agent is working in it.`,
 		Example: `  markmill runs steer last 'leave the tests alone'
   markmill runs steer last --follow-up 'now write the changelog'
   markmill runs steer last --collect`,
@@ -36,7 +36,7 @@ Exit codes: 0 it was left for the agent, 2 there is no such run, or no agent is 
 				return a.collect(dir)
 			}
 			if len(words) < 2 || strings.TrimSpace(words[1]) == "" {
-				return usagef("steer takes a run and a text, and got no text")
+				return usagef("steer needs a run and a text; the text is empty")
 			}
 			eng, err := a.engine(api.RootOf(src))
 			if err != nil {
@@ -46,7 +46,7 @@ Exit codes: 0 it was left for the agent, 2 there is no such run, or no agent is 
 				FollowUp: followUp})
 		},
 	}
-	c.Flags().BoolVar(&followUp, "follow-up", false, "say it when the turn is over")
+	c.Flags().BoolVar(&followUp, "follow-up", false, "deliver it when the current turn ends")
 	c.Flags().BoolVar(&collect, "collect", false, "print the conversation so far")
 	return c
 }

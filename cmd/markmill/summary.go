@@ -16,7 +16,7 @@ import (
 func (a *app) summaryCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "summary", Short: "Sum up what is proven of coding agents, which of them are active, and what to do next",
+		Use: "summary", Short: "Summarize the evidence about coding agents, and what to do next",
 		Long: `Says of every coding agent that is admitted, installed or has run here: which of the six stages of proof it has
 passed (fixture, sandbox-repository, negative-cases, repeat, clean-clone, candidate), by which run, at which
 level (recorded, signed, repeated), and the command that runs each again; whether it is eligible (all stages are

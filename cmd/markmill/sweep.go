@@ -50,15 +50,15 @@ func (o *sweepOptions) flags(f *pflag.FlagSet) {
 	f.IntVarP(&o.work.Jobs, "jobs", "j", 0,
 		"how many runs of a sweep go on at once, at most as many as there are processors, or how many attempts "+
 			"(default: as many as there are processors)")
-	f.IntVar(&o.work.MaxFailures, "max-failures", 0, "begin no further run of a sweep after `N` did not pass")
+	f.IntVar(&o.work.MaxFailures, "max-failures", 0, "start no more runs of a sweep after `N` did not pass")
 	f.BoolVar(&o.work.FailFast, "fail-fast", false,
-		"at the first run of a sweep that does not pass, interrupt the others and begin no further one")
+		"interrupt a sweep at the first run that does not pass")
 }
 
 // queueFlags are the options of a sweep whose rows are jobs.
 func (o *sweepOptions) queueFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.queue.name, "queue", "",
-		"submit each run of a sweep to the queue `NAME`, for workers, and wait for them")
+		"submit each run of a sweep to the queue `NAME`, and wait for the workers")
 	o.queue.jobOptions.flags(f)
 	o.queue.queueOptions.flags(f)
 }

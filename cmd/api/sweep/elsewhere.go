@@ -79,7 +79,7 @@ func (r *runner) travelling(row *row) (engine.Request, error) {
 	for _, g := range req.Given { // a secret of the environment is not among them
 		if !slices.ContainsFunc(data, func(k runs.GivenData) bool { return k.Name == g.Name }) {
 			return req, bad(notebooks.KindParameter, "declare its env:, and set that variable where the worker runs",
-				"parameter %s is a secret, or holds one, and secrets do not travel", g.Name)
+				"parameter %s is a secret, or contains one, and secrets are not sent", g.Name)
 		}
 	}
 	req.Given, err = engine.GivenOf(data)
