@@ -23,8 +23,8 @@ const (
 	AboutExpression = "expression"
 )
 
-// Alert is one transition that somebody is told of. Its id follows from the series, what it is about, the run, and the
-// states before and after, so that it is the same however often it is derived.
+// Alert is one transition that targets are told of. Its id is computed from the series, the subject, the run, and the
+// states before and after, so it is the same however often it is derived.
 type Alert struct {
 	ID       string     `json:"id"`
 	Project  string     `json:"project"` // name of the repository's folder
@@ -43,11 +43,11 @@ type Alert struct {
 	Unit     string     `json:"unit,omitzero"`
 	Message  string     `json:"message,omitzero"`
 	Place    int        `json:"place"` // among the alerts of the run, from 0
-	// Unmuted says that the state is older: it is told because a mute has ended.
+	// Unmuted says that the state is older: the alert is sent because a mute has ended.
 	Unmuted bool `json:"unmuted,omitzero"`
 }
 
-// Bad reports whether the alert tells of something bad.
+// Bad reports whether the new state is bad.
 func (a *Alert) Bad() bool { return a.Event != notebooks.AlertRecover }
 
 // Of names the run, or the job that left none.
@@ -58,7 +58,7 @@ func (a *Alert) Of() string {
 	return "run " + string(a.Run)
 }
 
-// Words say in one line what has happened, without the name of the notebook.
+// Words returns what has happened in one line, without the name of the notebook.
 func (a *Alert) Words() string {
 	name := a.About
 	if a.Name != "" {
@@ -85,7 +85,7 @@ const (
 	messageBytes = 1000
 )
 
-// Series is what is known of the runs of a notebook after the last one that was looked at, with the alerts of that one.
+// Series holds the states of a notebook after the last run that was evaluated, and the alerts of that run.
 type Series struct {
 	Project  string            `json:"project"`
 	Notebook string            `json:"notebook"`
@@ -96,7 +96,7 @@ type Series struct {
 	To       []string          `json:"to"`     // names of targets of the alerts
 }
 
-// NewSeries is the series of a run of which nothing is known yet.
+// NewSeries returns the series of a run, without any state.
 func NewSeries(project string, run *runs.Run, rules *notebooks.Alerts) *Series {
 	s := &Series{Project: project, Notebook: run.Started.SourcePath, States: map[string]string{}}
 	if s.Notebook == "" {
@@ -106,7 +106,7 @@ func NewSeries(project string, run *runs.Run, rules *notebooks.Alerts) *Series {
 	return s
 }
 
-// SeriesBy are the values that tell the states of a notebook apart, as a text.
+// SeriesBy returns the parameter values that separate the states of a notebook (by:), as a text.
 func SeriesBy(rules *notebooks.Alerts, params []runs.ParamData) string {
 	var by []string
 	for _, name := range rules.By {
@@ -119,14 +119,14 @@ func SeriesBy(rules *notebooks.Alerts, params []runs.ParamData) string {
 	return strings.Join(by, " ")
 }
 
-// SeriesOf is the series of the runs of a job, of which nothing is known yet.
+// SeriesOf returns the series of the runs of a job, without any state.
 func SeriesOf(spec *Spec) *Series {
 	return &Series{Project: spec.Project, Notebook: cmp.Or(spec.Request.MadeOf, spec.Request.Path), By: spec.Series,
 		States: map[string]string{}}
 }
 
-// AddJob looks at a job that ended without a record, as Add does at a run that failed. It returns false if the series
-// has looked at it.
+// AddJob evaluates a job that ended without a record, as Add does a failed run. It returns false if the series has
+// already evaluated it.
 func (s *Series) AddJob(job *Job, title string, rules *notebooks.Alerts, why string, now time.Time) bool {
 	id := runs.RunID(fmt.Sprintf("job %s %d", job.ID, job.Attempts)) // put back, it may end so again
 	if s.Seen(id) {
@@ -157,11 +157,11 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Seen reports whether the series has looked at a run.
+// Seen reports whether the series has evaluated a run.
 func (s *Series) Seen(id runs.RunID) bool { return slices.Contains(s.Recent, id) }
 
-// Add looks at a run that has ended, or was killed, and replaces the alerts of the series with its own. A state that
-// the run says nothing of stays as it was.
+// Add evaluates a run that has ended, or was killed, and replaces the alerts of the series with those of the run.
+// States that the run does not report are kept.
 func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now time.Time) {
 	s.begin(run.ID, rules)
 	at := run.FinishedAt
@@ -216,7 +216,7 @@ func (s *Series) Add(run *runs.Run, title string, rules *notebooks.Alerts, now t
 	}
 }
 
-// turn takes a state that something has found, and adds an alert if it is another one that somebody wants to know of.
+// turn records a new state, and adds an alert if it differs from the old one and the notebook asks for it.
 func (s *Series) turn(a Alert, by runs.RunID, rules *notebooks.Alerts) {
 	key := a.About + ":" + a.Name
 	a.Before = s.States[key]
@@ -252,7 +252,7 @@ func carried(run *runs.Run, step notebooks.StepID) bool {
 	})
 }
 
-// stateOf is the state of a run, "" if it says nothing of the notebook: a part of it ran, or somebody ended the run.
+// stateOf returns the state of a run; "" if it has none, because only a part ran or a person stopped it.
 func stateOf(run *runs.Run) (state, message string) {
 	status := run.Status()
 	switch {

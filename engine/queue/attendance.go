@@ -2,17 +2,17 @@ package queue
 
 import "time"
 
-// Attendance is a worker with how long it has been silent by the clock of the server, to which the clocks of those who
-// ask and of the workers do not matter.
+// Attendance is a worker and the time since its last message, by the server's clock: those of the workers and of the
+// caller do not matter.
 type Attendance struct {
 	Worker
 	Silent time.Duration `json:"silent_ns"`
 }
 
-// slack is what a worker may be late with saying that it is there: it looks every second whether it is time.
+// slack is how late a worker's message may be: it checks every second whether one is due.
 const slack = 2 * time.Second
 
-// Gone reports whether the leases of the worker are over: it has ended, or was silent for longer than they last.
+// Gone reports whether the leases of the worker have expired: it has ended, or was silent for longer than they last.
 func (a *Attendance) Gone() bool {
 	return a.Ended || a.LeaseNS > 0 && a.Silent > time.Duration(a.LeaseNS)+slack
 }

@@ -7,7 +7,7 @@ import (
 	"markmill/runs"
 )
 
-// Call is what the program that holds the queue is asked to do, as JSON.
+// Call is a request to the program that holds the queue, as JSON.
 type Call struct {
 	Do      string `json:"do"`      // the command: submit, worker, list, show, …
 	Program string `json:"program"` // path of markmill
@@ -31,7 +31,7 @@ type Call struct {
 	// Schedule has a worker also submit what is due.
 	Schedule bool `json:"schedule,omitzero"`
 
-	// Of alerts: who can be told, nil for what the settings say; nothing is said; how long to try.
+	// Of alerts: the targets, nil for those of the settings; whether to print nothing; how long to retry.
 	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`
 	Quiet      bool                          `json:"quiet,omitzero"`
 	PatienceNS int64                         `json:"patience_ns,omitzero"`
@@ -58,7 +58,7 @@ type Reply struct {
 	Key       string `json:"key,omitzero"` // file of an SSH key to sign with
 }
 
-// Filter says which jobs are listed.
+// Filter selects the jobs of a list.
 type Filter struct {
 	States   []State `json:"states,omitempty"` // none is all
 	Queue    string  `json:"queue,omitzero"`
@@ -67,7 +67,7 @@ type Filter struct {
 	Skip     int     `json:"skip,omitzero"` // of the newest that match
 }
 
-// Server says where the jobs are: in the store, or at an address.
+// Server is where the jobs are: in the store, or at an address.
 type Server struct {
 	URL         string `json:"url,omitzero"`
 	Credentials string `json:"credentials,omitzero"` // files
@@ -95,7 +95,7 @@ type Shown struct {
 	Entries []Event               `json:"entries"`
 }
 
-// RowCall is a line of what a sweep of jobs is asked: to submit a row, or to cancel those that have not ended, and end.
+// RowCall is one request to a sweep of jobs: submit a row, or cancel those that have not ended, and end.
 type RowCall struct {
 	Spec   *Spec  `json:"spec,omitempty"`
 	Cancel string `json:"cancel,omitzero"` // why
@@ -110,7 +110,7 @@ type RowEnd struct {
 	Error  string     `json:"error,omitzero"` // nothing became of the row
 }
 
-// Pause is a queue of which no job is taken.
+// Pause is a paused queue: workers take no jobs of it.
 type Pause struct {
 	Queue  string    `json:"queue"`
 	By     string    `json:"by"`
@@ -118,18 +118,18 @@ type Pause struct {
 	Time   time.Time `json:"time"`
 }
 
-// Worker is what a worker says of itself.
+// Worker describes a worker, as it does itself.
 type Worker struct {
 	Name   string    `json:"name"`
 	Queues []string  `json:"queues"`
 	Labels []string  `json:"labels,omitempty"`
 	Seen   time.Time `json:"seen"`
 	Ended  bool      `json:"ended,omitzero"`
-	// LeaseNS is how long it may be silent before another worker takes its jobs.
+	// LeaseNS is the time without a heartbeat after which another worker takes its jobs, in nanoseconds.
 	LeaseNS int64 `json:"lease_ns,omitzero"`
 }
 
-// Event is an Entry without what it carries.
+// Event is an Entry without its payload.
 type Event struct {
 	Kind     Kind      `json:"kind"`
 	Time     time.Time `json:"time"`

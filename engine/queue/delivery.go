@@ -8,23 +8,23 @@ import (
 	"markmill/runs"
 )
 
-// Delivery is an alert with what became of it.
+// Delivery is an alert and the state of its delivery.
 type Delivery struct {
 	Alert Alert     `json:"alert"`
 	To    []Receipt `json:"to"`
-	// Claim says which process is sending it; nil is none.
+	// Claim names the process that is sending it; nil is none.
 	Claim *Claim `json:"claim,omitempty"`
-	// Revision is what another Put must name.
+	// Revision is the one that the next Put must name.
 	Revision uint64 `json:"-"`
 }
 
-// Claim is held until a time, or until the delivery is put without it.
+// Claim expires at a time, or when the delivery is put without it.
 type Claim struct {
 	By    string    `json:"by"`
 	Until time.Time `json:"until"`
 }
 
-// Receipt is what became of an alert at one target.
+// Receipt is the state of a delivery at one target.
 type Receipt struct {
 	Target string    `json:"target"`
 	State  string    `json:"state"` // waiting, delivered, failed, muted
@@ -36,7 +36,7 @@ type Receipt struct {
 	Why    string    `json:"why,omitzero"`  // their reason
 }
 
-// Try is one attempt, or an answer of people.
+// Try is one attempt, or a person's action.
 type Try struct {
 	Time  time.Time `json:"time"`
 	Error string    `json:"error,omitzero"` // "" is a success
@@ -50,7 +50,7 @@ const (
 	Muted     = "muted" // somebody did not want it to be sent
 )
 
-// How long a receiver that does not take an alert is tried.
+// How long, and how often, a failed delivery is retried.
 const (
 	firstWait  = 5 * time.Second
 	mostWait   = 15 * time.Minute
@@ -59,7 +59,7 @@ const (
 	errorBytes = 300
 )
 
-// NewDelivery is an alert that nobody has been sent yet.
+// NewDelivery returns the delivery of an alert that was not sent yet.
 func NewDelivery(a Alert, to []string, now time.Time) *Delivery {
 	d := &Delivery{Alert: a}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(to))) {
@@ -68,7 +68,7 @@ func NewDelivery(a Alert, to []string, now time.Time) *Delivery {
 	return d
 }
 
-// Open reports whether a target still waits for it.
+// Open reports whether a target has not received it yet.
 func (d *Delivery) Open() bool {
 	return slices.ContainsFunc(d.To, func(r Receipt) bool { return r.State == Waiting })
 }
@@ -78,8 +78,8 @@ func (d *Delivery) Failed() bool {
 	return slices.ContainsFunc(d.To, func(r Receipt) bool { return r.State == GivenUp })
 }
 
-// Ended records a try. Of an error that trying again does not mend, there is no other; after is the least time until
-// the next one, if the receiver has named one.
+// Ended records a try. After an error that a retry cannot mend there is no further one; after is the least time until
+// the next one, if the receiver has named it.
 func (r *Receipt) Ended(now time.Time, err error, final bool, after time.Duration) {
 	try := Try{Time: now}
 	if r.Tried++; r.Tried == 1 {
@@ -103,7 +103,7 @@ func (r *Receipt) Ended(now time.Time, err error, final bool, after time.Duratio
 	r.Tries = r.Tries[max(0, len(r.Tries)-mostTries):]
 }
 
-// Again lets a target be tried again now, as a person wants it. It reports whether that changes anything.
+// Again makes an alert due now at every target that has not received it. It reports whether that changes anything.
 func (d *Delivery) Again(by, why string, now time.Time) (changed bool) {
 	for i := range d.To {
 		if r := &d.To[i]; r.State != Delivered {

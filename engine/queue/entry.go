@@ -6,7 +6,7 @@ import (
 	"markmill/runs"
 )
 
-// Kind is what an Entry says.
+// Kind is the kind of an Entry.
 type Kind string
 
 // The kinds of entries.
@@ -25,7 +25,7 @@ const (
 	Dead      Kind = "dead"      // given up after several attempts
 )
 
-// Entry is one thing that happened to a job.
+// Entry is one event of a job.
 type Entry struct {
 	Kind   Kind      `json:"kind"`
 	Time   time.Time `json:"time"`
@@ -41,11 +41,11 @@ type Entry struct {
 	Step string `json:"step,omitzero"`
 	// Finished counts the steps of the run that have ended.
 	Finished int `json:"finished,omitzero"`
-	// NotBefore is when a released job may be taken again.
+	// NotBefore is the earliest time at which a released job may be taken again.
 	NotBefore time.Time `json:"not_before,omitzero"`
 	// Anew says that a released job is not resumed: its next attempt is a new run.
 	Anew bool `json:"anew,omitzero"`
-	// Contract names what the run of an entry Asked needs an approval of.
+	// Contract is the digest of the contract for which an entry Asked requests an approval.
 	Contract runs.Digest `json:"contract,omitzero"`
 	// Answer is an approval or a denial, as its bytes, and Signature that of them; of an entry Answered.
 	Answer    []byte `json:"answer,omitempty"`

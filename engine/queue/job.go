@@ -9,7 +9,7 @@ import (
 	"markmill/runs"
 )
 
-// State is where a job is in its life.
+// State is the state of a job.
 type State string
 
 // The states of a job.
@@ -31,7 +31,7 @@ const (
 var States = []State{StateHeld, StateEnqueued, StateUnapproved, StateLeased, StateRunning, StateCompleted, StateFailed,
 	StateCanceled, StateDead}
 
-// Ended reports whether nothing more happens to the job by itself.
+// Ended reports whether the state is final, unless a person retries the job.
 func (s State) Ended() bool {
 	return s == StateCompleted || s == StateFailed || s == StateCanceled || s == StateDead
 }
@@ -54,7 +54,7 @@ type Job struct {
 	InVain   int `json:"in_vain,omitzero"`
 	// Finished is the most steps that one of its runs has finished.
 	Finished int `json:"finished,omitzero"`
-	// Tried counts the runs that came to an end other than pass.
+	// Tried counts the runs that ended without passing.
 	Tried     int         `json:"tried,omitzero"`
 	NotBefore time.Time   `json:"not_before,omitzero"`
 	Contract  runs.Digest `json:"contract,omitzero"` // that it waits to be approved
@@ -142,7 +142,7 @@ type History struct {
 	Entries []Entry
 }
 
-// Fold makes the state of a job of its entries.
+// Fold returns the state of a job from its entries.
 func Fold(entries []Entry) (*History, error) {
 	h := &History{Entries: entries}
 	for i := range entries {
@@ -156,8 +156,8 @@ func Fold(entries []Entry) (*History, error) {
 // Spec is what was submitted.
 func (h *History) Spec() *Spec { return h.Entries[0].Spec }
 
-// Answers are those to the requests of its runs for an approval, since one of them came to its end. An answer that is
-// not to the run that asked, or that cannot be read, is an error: it may be a denial.
+// Answers returns the answers to its runs' requests for an approval, since the last run that ended. An answer that is
+// for another run, or cannot be read, is an error: it may be a denial.
 func (h *History) Answers() (list []runs.Answer, err error) {
 	for i := range h.Entries {
 		switch e := &h.Entries[i]; {
@@ -177,7 +177,7 @@ func (h *History) Answers() (list []runs.Answer, err error) {
 	return list, nil
 }
 
-// Asked is the last request for an approval; nil if it asked for none.
+// Asked returns the last request for an approval; nil if there is none.
 func (h *History) Asked() *Entry {
 	for i := len(h.Entries) - 1; i >= 0; i-- {
 		if h.Entries[i].Kind == Asked {
@@ -187,7 +187,7 @@ func (h *History) Asked() *Entry {
 	return nil
 }
 
-// Part is what was published of a run.
+// Part is the published part of a run.
 type Part struct {
 	Run      runs.RunID
 	Journal  []byte
@@ -195,8 +195,8 @@ type Part struct {
 	Finished int // steps
 }
 
-// Furthest is the run of the job to go on from: of those since one came to its end, the one with the most finished
-// steps, and of these the newest. nil: no step has finished.
+// Furthest returns the run to resume: of the runs since the last one that ended, the one with the most finished steps,
+// and of these the newest; nil if no step has finished.
 func (h *History) Furthest() *Part {
 	var best, now *Part
 	for i := range h.Entries {
@@ -221,7 +221,7 @@ func (h *History) Furthest() *Part {
 	return best
 }
 
-// Record lists the files of the record that the job left; nil if it has none.
+// Record lists the files of the job's record; nil if it has none.
 func (h *History) Record() []File {
 	last := h.Entries[len(h.Entries)-1]
 	if !h.State.Ended() {

@@ -7,8 +7,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Mute keeps alerts of a notebook, or of one of its checks, from being sent for a time. What is known of the states
-// goes on as without it.
+// Mute suppresses the alerts of a notebook, or of one of its checks, for a time. States are recorded as without it.
 type Mute struct {
 	Project  string    `json:"project"` // name of the repository's folder
 	Notebook string    `json:"notebook"`
@@ -17,36 +16,36 @@ type Mute struct {
 	Until    time.Time `json:"until"`
 	By       string    `json:"by"`
 	Reason   string    `json:"reason"`
-	// Ended says who ended it before its time, and why.
+	// Ended names who ended it early, and why.
 	Ended *Unmute `json:"ended,omitempty"`
-	// Settled says that what still held at its end was put into the outbox.
+	// Settled says that the alerts due at its end are in the outbox.
 	Settled bool `json:"settled,omitzero"`
-	// Revision is what another put must name.
+	// Revision is the one that the next put must name.
 	Revision uint64 `json:"-"`
 }
 
-// Unmute is the end of a mute before its time.
+// Unmute is the early end of a mute.
 type Unmute struct {
 	By     string `json:"by"`
 	Reason string `json:"reason"`
 }
 
-// MostMute bounds the time of a mute: what nobody is told of for longer is better taken out of the notebook.
+// MostMute bounds the time of a mute: an alert that is unwanted for longer should leave the notebook.
 const MostMute = 366 * 24 * time.Hour
 
 // Key names the mute: a second one of the same notebook and check replaces the first.
 func (m *Mute) Key() string { return digest(m.Project, m.Notebook, m.Check) }
 
-// Of reports whether the mute is of an alert.
+// Of reports whether the mute covers an alert.
 func (m *Mute) Of(a *Alert) bool {
 	return m.Project == a.Project && m.Notebook == a.Notebook &&
 		(m.Check == "" || a.About == AboutCheck && m.Check == a.Name)
 }
 
-// Active reports whether it holds at a time.
+// Active reports whether it is in force at a time.
 func (m *Mute) Active(now time.Time) bool { return !m.Settled && now.Before(m.Until) }
 
-// Quiet marks what waits in a delivery as muted. It reports whether that changes anything.
+// Quiet marks the waiting receipts of a delivery as muted. It reports whether that changes anything.
 func (m *Mute) Quiet(d *Delivery) (changed bool) {
 	for i := range d.To {
 		if r := &d.To[i]; r.State == Waiting {
@@ -57,9 +56,9 @@ func (m *Mute) Quiet(d *Delivery) (changed bool) {
 	return changed
 }
 
-// Settle returns what is told when a mute ends, of all alerts of the outbox: each target is told of what is bad and
-// stays so, and of what is good again if the last that it was told of it was bad. states has what the series of an
-// alert knows now. The ids follow from the mute, so that it is told once, whoever settles it and however often.
+// Settle returns the alerts that are due when a mute ends, given all alerts of the outbox: each target is told what is
+// bad and still so, and what is good again if the last alert that it got was bad. states holds the present states of an
+// alert's series. The ids are computed from the mute, so each is sent once, whoever settles it and however often.
 func (m *Mute) Settle(outbox []*Delivery, states func(*Alert) map[string]string) (list []*Delivery) {
 	type subject struct{ by, about, name string }
 	all := map[subject][]*Delivery{}
@@ -111,7 +110,7 @@ type Mutes struct {
 	Mutes []Mute `json:"mutes"` // those that hold, the one that ends first first
 }
 
-// MuteOf decodes a mute that was kept.
+// MuteOf decodes a stored mute.
 func MuteOf(data []byte, revision uint64) (*Mute, error) {
 	m := &Mute{}
 	err := codec.Unmarshal(data, m)

@@ -9,8 +9,8 @@ import (
 	"markmill/notebooks"
 )
 
-// CheckRepository returns an error for an address that a worker does not fetch from: only https and ssh, no password in
-// it, and no address of the worker's own machine or link, behind which are services that trust their neighbours.
+// CheckRepository returns an error for an address that a worker must not fetch from. Only https and ssh are allowed,
+// without a password, and no loopback or link-local address, where services trust their neighbours.
 func CheckRepository(address string) error {
 	bad := func(why, hint string) error {
 		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("repository: %s", why), Hint: hint}

@@ -23,19 +23,19 @@ type Spec struct {
 	Request    engine.Request `json:"request"`
 	Repository string         `json:"repository,omitzero"` // address that the base can be fetched from
 	Base       string         `json:"base"`                // commit that the run begins with
-	// Output is where the output notebook goes when whoever submitted the job fetches its record; "" is nowhere.
+	// Output is the path of the output notebook when the submitter fetches the record; "" is none.
 	Output  string `json:"output,omitzero"`
 	Retries int    `json:"retries,omitzero"` // further runs after one that did not pass
 	// Project is the name of the repository's folder where the job was submitted.
 	Project string `json:"project,omitzero"`
-	// Series tells the states of its alerts from those of other values, as Series.By does.
+	// Series separates the states of its alerts from those of other parameter values, as Series.By does.
 	Series string `json:"series,omitzero"`
 	By     string `json:"by"`
 	Email  string `json:"email,omitzero"` // of who submitted it, as Git has it
 	Host   string `json:"host"`
 }
 
-// Singleton says what becomes of a job while another one of the same key has not ended.
+// Singleton decides about a job while another one with the same key has not ended.
 type Singleton struct {
 	Key     string `json:"key"`
 	Overlap string `json:"overlap"`
@@ -50,7 +50,7 @@ const (
 	OverlapSteer  = "steer"  // the agent that works on the other one is told the parameters
 )
 
-// Priority orders the jobs of a queue that wait.
+// Priority orders the waiting jobs of a queue.
 type Priority string
 
 // Priorities lists the priorities, the most urgent first.
@@ -77,7 +77,7 @@ func CheckName(option, text string) error {
 // maxLabels bounds the labels of a job or a worker.
 const maxLabels = 16
 
-// CheckLabels sorts labels, and returns an error for one that cannot be one.
+// CheckLabels sorts labels, and returns an error for an invalid one.
 func CheckLabels(labels []string) ([]string, error) {
 	for _, label := range labels {
 		if err := CheckName("--label", label); err != nil {
@@ -92,12 +92,12 @@ func CheckLabels(labels []string) ([]string, error) {
 	return labels, nil
 }
 
-// Offers reports whether all labels that are needed are among those offered.
+// Offers reports whether all required labels are offered.
 func Offers(offered, needed []string) bool {
 	return !slices.ContainsFunc(needed, func(label string) bool { return !slices.Contains(offered, label) })
 }
 
-// IDOf makes the id of a job of the id of a run, whose notebook may have any name.
+// IDOf makes the id of a job from the id of a run, whose notebook may have any name.
 func IDOf(run string) string {
 	id := strings.Map(func(r rune) rune {
 		if r < 0x80 && name.MatchString(string(r)) || r == '-' {

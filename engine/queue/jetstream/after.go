@@ -14,15 +14,15 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// A job that comes after others is held: it has entries, and no wake-up. A message mm.dep.OTHER.JOB for each of the
-// others says so, until the job is held no longer. Whoever ends a job looks at those that it holds, before the wake-up
-// of the job that has ended is removed; so when it is killed in between, the next worker that gets that wake-up does
-// the same. What people do with jobs may have no such wake-up, and where a server of a cluster lags behind, two jobs
-// that end at once may each see the other one still running: workers look through all messages now and then.
+// A job that waits for others is held: it has entries, but no wake-up. While it is held, there is a message
+// mm.dep.OTHER.JOB for each of the others. The process that ends a job checks the jobs that this one holds before it
+// removes the wake-up of the ended job; if it is killed in between, the next worker that gets that wake-up does the
+// same. Actions of people may have no wake-up, and if a server of a cluster lags behind, two jobs that end at once may
+// each see the other one still running. Workers therefore check all messages from time to time.
 //
-// A far-future schedule for each job would do the same, and could neither be listed nor say what it waits for.
+// A far-future schedule for each job would do the same, but could not be listed, nor name what it waits for.
 
-// hold says that a job comes after others.
+// hold records that a job waits for others.
 func (q *Queue) hold(ctx context.Context, others []string, job string, now time.Time) error {
 	for _, other := range others {
 		if err := q.set(ctx, "mm.dep."+other+"."+job, now, 0); err != nil {
@@ -32,7 +32,7 @@ func (q *Queue) hold(ctx context.Context, others []string, job string, now time.
 	return nil
 }
 
-// checkAfter returns an error for jobs that are not there, or will not complete.
+// checkAfter returns an error for jobs that do not exist or cannot complete.
 func (q *Queue) checkAfter(ctx context.Context, after []string) error {
 	seen, err := q.States(ctx, after)
 	if err != nil {
@@ -41,8 +41,8 @@ func (q *Queue) checkAfter(ctx context.Context, after []string) error {
 	return q.completes(ctx, after, seen)
 }
 
-// completes is checkAfter by states that were seen, perhaps on a server that lags behind: a job that is not among them,
-// or ended there, may have been submitted or put back since.
+// completes is checkAfter for states that may come from a lagging server: a job that is missing there, or has ended,
+// may have been submitted or retried since.
 func (q *Queue) completes(ctx context.Context, after []string, seen map[string]queue.Job) (err error) {
 	for _, id := range after {
 		job, ok := seen[id]
@@ -63,7 +63,7 @@ func (q *Queue) completes(ctx context.Context, after []string, seen map[string]q
 	return nil
 }
 
-// settle looks at the jobs that come after one that has ended, at those that come after them, and so on.
+// settle checks the jobs that wait for an ended one, those that wait for them, and so on.
 func (q *Queue) settle(ctx context.Context, job string, now time.Time) error {
 	for ended := []string{job}; len(ended) > 0; ended = ended[1:] {
 		err := q.each(ctx, "mm.dep."+ended[0]+".*", func(subject string, data []byte) error {
@@ -91,7 +91,7 @@ func (q *Queue) settle(ctx context.Context, job string, now time.Time) error {
 	return nil
 }
 
-// free puts a job that is held into its queue if all that it waits for is there, and ends it if that will never be. It
+// free puts a held job into its queue if the jobs it waits for have completed, and cancels it if they cannot. It
 // returns the job as it is then; nil if there is none.
 func (q *Queue) free(ctx context.Context, id string, now time.Time) (*queue.Job, error) {
 	h, err := q.read(ctx, id)
@@ -123,8 +123,8 @@ func (q *Queue) free(ctx context.Context, id string, now time.Time) (*queue.Job,
 	return &h.Job, q.drop(ctx, "mm.dep.*."+id)
 }
 
-// waited returns the entry of a job that needs to wait no longer; nil while it does. The states that were seen may be
-// those of a server that lags behind, and of these only that a job has completed stays true.
+// waited returns the entry that ends the waiting of a job; nil while it must wait. The states may come from a lagging
+// server, where only "completed" is certain.
 func (q *Queue) waited(ctx context.Context, job *queue.Job, seen map[string]queue.Job, now time.Time) (
 	e *queue.Entry, err error) {
 	all := true
@@ -162,7 +162,7 @@ func (q *Queue) waited(ctx context.Context, job *queue.Job, seen map[string]queu
 	return &queue.Entry{Kind: queue.Freed}, nil
 }
 
-// holds says which jobs hold one.
+// holds returns the jobs that hold one.
 func (q *Queue) holds(ctx context.Context, job *queue.Job) (words []string, err error) {
 	jobs, err := q.States(ctx, job.Before())
 	for _, id := range job.Before() {

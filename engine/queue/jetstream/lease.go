@@ -148,7 +148,7 @@ func (l *Lease) End(ctx context.Context, e *queue.Entry) error {
 	return nil
 }
 
-// Ask appends an entry that asks for an approval, and removes the wake-up: another one comes with the answer.
+// Ask appends an entry that requests an approval, and removes the wake-up: the answer brings another one.
 func (l *Lease) Ask(ctx context.Context, e *queue.Entry) error {
 	defer l.Drop()
 	if err := l.Publish(ctx, e); err != nil {
@@ -160,7 +160,7 @@ func (l *Lease) Ask(ctx context.Context, e *queue.Entry) error {
 	return nil
 }
 
-// Release gives the job back, to be taken again after a time.
+// Release returns the job to its queue, to be taken again after a time.
 func (l *Lease) Release(ctx context.Context, e *queue.Entry) error {
 	defer l.Drop()
 	if err := l.Publish(ctx, e); err != nil {
@@ -171,7 +171,7 @@ func (l *Lease) Release(ctx context.Context, e *queue.Entry) error {
 	return l.msg.NakWithDelay(max(e.NotBefore.Sub(l.t.now()), 0))
 }
 
-// Drop ends the heartbeats. The wake-up stays: an acknowledgment would remove it for whoever has the job now.
+// Drop ends the heartbeats. The wake-up stays: an acknowledgment would remove it for the job's next worker.
 func (l *Lease) Drop() {
 	l.over.Do(func() {
 		close(l.done)

@@ -23,9 +23,9 @@ const (
 	serverTime  = 20 * time.Second // for the start of a server with many jobs, or for another process to begin one
 )
 
-// local is the server of a folder. The process that holds the lock of the folder runs it and listens on the loopback
-// interface, for those that know the token; the others connect to it. When that process ends, however it ends, the next
-// one that dials takes its place. Two servers on one folder would lose what they acknowledged, so the lock comes first.
+// local is the server of a folder. The process that holds the lock of the folder runs it, listens on the loopback
+// interface, and requires a token; the others connect to it. When that process ends, in whatever way, the next one that
+// dials starts the server. Two servers on one folder would lose acknowledged messages, so the lock comes first.
 type local struct {
 	dir   string
 	token string
@@ -63,7 +63,7 @@ func openLocal(dir string) (*local, error) {
 	return nil, fmt.Errorf("%s is empty; remove it", path)
 }
 
-// writeOnce writes a file of this user that no other process has written.
+// writeOnce writes a file that only this user can read, unless another process has written it.
 func writeOnce(path, text string) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), runs.TempPrefix+"*") // mode 0600
 	if err != nil {

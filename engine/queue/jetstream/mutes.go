@@ -11,7 +11,7 @@ import (
 
 const muteSubject = "mm.alert.mute."
 
-// Mutes lists the mutes that were kept, also those that are over.
+// Mutes lists the stored mutes, including those that have ended.
 func (q *Queue) Mutes(ctx context.Context) (list []*queue.Mute, err error) {
 	err = q.retry(ctx, func() error { // as in Alerts
 		list = nil
@@ -26,8 +26,8 @@ func (q *Queue) Mutes(ctx context.Context) (list []*queue.Mute, err error) {
 	return list, err
 }
 
-// PutMute keeps a mute in the place of the one with its revision, 0 for none, and sets its revision. ErrFenced says
-// that another process has changed it.
+// PutMute stores a mute in place of the one with its revision, 0 for none, and sets its revision. It returns ErrFenced
+// if another process has changed it.
 func (q *Queue) PutMute(ctx context.Context, m *queue.Mute) error {
 	at, err := q.put(ctx, muteSubject+m.Key(), m, m.Revision)
 	if err == nil {
@@ -41,7 +41,7 @@ func (q *Queue) ForgetMute(ctx context.Context, m *queue.Mute) error {
 	return q.alerts.Purge(ctx, jetstream.WithPurgeSubject(muteSubject+m.Key()))
 }
 
-// PostAlert puts an alert into the outbox unless it is there.
+// PostAlert puts an alert into the outbox unless it is there already.
 func (q *Queue) PostAlert(ctx context.Context, d *queue.Delivery) error {
 	_, err := q.put(ctx, outSubject+d.Alert.ID, d, 0)
 	if errors.Is(err, ErrFenced) {
@@ -50,7 +50,7 @@ func (q *Queue) PostAlert(ctx context.Context, d *queue.Delivery) error {
 	return err
 }
 
-// StatesOf has what the series of an alert knows, by what it is about.
+// StatesOf returns the states of an alert's series, by subject.
 func (q *Queue) StatesOf(ctx context.Context, a *queue.Alert) (map[string]string, error) {
 	var s queue.Series
 	key := (&queue.Series{Project: a.Project, Notebook: a.Notebook, By: a.By}).Key()

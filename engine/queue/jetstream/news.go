@@ -6,14 +6,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// onlyNews reports whether what the server does not permit is a subscription of listen.
+// onlyNews reports whether the permission that the server denied is for a subscription of listen.
 func onlyNews(err error) bool {
 	return strings.Contains(err.Error(), `Subscription to "mm.job.`) ||
 		strings.Contains(err.Error(), `Subscription to "mm.ev.`)
 }
 
-// listen tells of messages as they come, for those who would look for them from time to time. Nothing depends on it: an
-// account may not permit it.
+// listen reports messages as they come, to callers that also poll. Nothing depends on it: an account may not permit it.
 func (q *Queue) listen(subjects ...string) (news <-chan struct{}, stop func()) {
 	told := make(chan struct{}, 1)
 	var subs []*nats.Subscription

@@ -8,13 +8,13 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// Pause keeps workers from taking jobs of a queue, and a second one replaces the reason of the first. What runs goes
-// on.
+// Pause keeps workers from taking jobs of a queue; running jobs continue. A second pause replaces the reason of the
+// first.
 func (q *Queue) Pause(ctx context.Context, p queue.Pause) error {
 	return q.set(ctx, "mm.pause."+p.Queue, p, 0)
 }
 
-// Resume lets workers take jobs of a queue again. It returns the pause that there was.
+// Resume lets workers take jobs of a queue again. It returns the pause that it ended.
 func (q *Queue) Resume(ctx context.Context, name string) (queue.Pause, error) {
 	var p queue.Pause
 	if paused, err := q.get(ctx, "mm.pause."+name, &p); err != nil || !paused {
@@ -37,7 +37,7 @@ func (q *Queue) Paused(ctx context.Context) (list []queue.Pause, err error) {
 	return list, err
 }
 
-// look learns which queues are paused.
+// look reads which queues are paused.
 func (t *Taker) look(ctx context.Context) error {
 	list, err := t.q.Paused(ctx)
 	if err != nil {
@@ -52,5 +52,5 @@ func (t *Taker) look(ctx context.Context) error {
 	return nil
 }
 
-// pausedFor is how long a wake-up stays away that was fetched before the worker knew of a pause.
+// pausedFor is the delay of a wake-up that was fetched before the worker knew of a pause.
 const pausedFor = time.Second

@@ -14,7 +14,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// What people do with jobs.
+// The actions of people on jobs.
 
 func refused(format string, args ...any) *notebooks.Error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf(format, args...)}
@@ -26,7 +26,7 @@ func noJob(id string) error {
 	return err
 }
 
-// wake puts the message into the queue that lets a worker look at a job.
+// wake publishes the wake-up that makes a worker look at a job.
 func (q *Queue) wake(ctx context.Context, job *queue.Job) error {
 	set := labelSet(job.Labels)
 	if set != noLabels { // workers learn of it
@@ -41,7 +41,7 @@ func (q *Queue) wake(ctx context.Context, job *queue.Job) error {
 	})
 }
 
-// Submit puts a job into its queue. A job of the same id is returned as it is, and made is false.
+// Submit puts a job into its queue. If a job with that id exists, it is returned, and made is false.
 func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (job *queue.Job, made bool, err error) {
 	h, err := q.read(ctx, spec.ID)
 	if err != nil {
@@ -65,8 +65,7 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 				return nil, false, err
 			}
 		}
-		// What makes the job go on comes first: without a job it is dropped in its time, and a job without it would be
-		// lost.
+		// The wake-up comes first: without a job it is dropped in time, while a job without a wake-up would be lost.
 		if err := q.ready(ctx, state, now); err != nil {
 			return nil, false, err
 		}
@@ -93,7 +92,7 @@ func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (jo
 	return &h.Job, false, nil
 }
 
-// supersede cancels the job whose place another one takes, if it has not ended by itself.
+// supersede cancels the job that another one replaces, if it has not ended.
 func (q *Queue) supersede(ctx context.Context, older string, spec *queue.Spec, now time.Time) error {
 	_, err := q.Cancel(ctx, older, spec.By, "job "+spec.ID+" of the singleton "+spec.Singleton.Key+" takes its place",
 		now)
@@ -103,7 +102,7 @@ func (q *Queue) supersede(ctx context.Context, older string, spec *queue.Spec, n
 	return err
 }
 
-// ready makes a job go on that waits: now, or when other jobs have ended.
+// ready makes a waiting job available: now, or when other jobs have ended.
 func (q *Queue) ready(ctx context.Context, job *queue.Job, now time.Time) error {
 	if job.State != queue.StateHeld {
 		return q.wake(ctx, job)
@@ -123,8 +122,8 @@ func (q *Queue) Job(ctx context.Context, id string) (*queue.History, error) {
 	return h.History, nil
 }
 
-// Answer gives a job the answer of a person to what its run asked, and wakes it up. It returns an error for a job that
-// asks for nothing any longer, or asks for something else.
+// Answer records a person's answer to the request of a job's run, and wakes the job up. It returns an error if the job
+// no longer requests anything, or requests something else.
 func (q *Queue) Answer(ctx context.Context, id string, e *queue.Entry) (*queue.Job, error) {
 	h, err := q.read(ctx, id)
 	switch {
@@ -147,7 +146,7 @@ func (q *Queue) Answer(ctx context.Context, id string, e *queue.Entry) (*queue.J
 	return &h.Job, err
 }
 
-// control is what somebody asks of the worker that has a job.
+// control is a person's request to the worker of a job.
 type control struct {
 	Job    string `json:"job"`
 	Begun  uint64 `json:"begun"` // of history: a job that was put back since is another matter
@@ -155,7 +154,7 @@ type control struct {
 	Reason string `json:"reason"`
 }
 
-// Cancel ends a job that waits, and asks the worker of one that is leased to end it. It returns the job as it is then.
+// Cancel ends a waiting job, and asks the worker of a leased one to end it. It returns the job as it is then.
 func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time) (*queue.Job, error) {
 	for {
 		h, err := q.read(ctx, id)
@@ -191,7 +190,7 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 	}
 }
 
-// asked is what was asked of the worker of a job; nil for nothing.
+// asked returns the request to the worker of a job; nil for none.
 func (q *Queue) asked(ctx context.Context, h *history) (*control, error) {
 	var msg *jetstream.RawStreamMsg
 	err := q.retry(ctx, func() error {
@@ -214,7 +213,7 @@ func (q *Queue) asked(ctx context.Context, h *history) (*control, error) {
 	return c, nil
 }
 
-// Retry puts a job that failed, was canceled or was given up back into its queue.
+// Retry puts a failed, canceled or dead job back into its queue.
 func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time) (*queue.Job, error) {
 	h, err := q.read(ctx, id)
 	switch {
@@ -246,7 +245,7 @@ func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time)
 	case h.State != queue.StateEnqueued && h.State != queue.StateHeld:
 		return nil, refused("job %s is %s; cancel it first", id, h.State)
 	}
-	// Also for a job that waits: whoever put it back may have been killed before this.
+	// Also for a waiting job: the process that retried it may have been killed before this.
 	if err := q.ready(ctx, &h.Job, now); err != nil || h.State != queue.StateHeld {
 		return &h.Job, err
 	}

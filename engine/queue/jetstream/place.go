@@ -13,18 +13,18 @@ import (
 // placePart is the size of the parts of files in a Place.
 const placePart = 8 << 20
 
-// Place keeps parts of larger files outside of the queue, each by its SHA-256 as hexadecimal digits. Its writers name a
-// part in an entry only when Put has returned; and whoever reads one checks its bytes.
+// Place keeps parts of larger files outside of the queue, each by its SHA-256 in hexadecimal. Writers name a part in an
+// entry only after Put has returned, and readers check its bytes.
 type Place interface {
-	// Put keeps a part. One of that name is replaced if it has other bytes; a part is never seen half-written.
+	// Put stores a part, in place of one of that name with other bytes. A part is never visible half-written.
 	Put(ctx context.Context, part string, data []byte) error
 	// Get reads a part, of no more than most bytes.
 	Get(ctx context.Context, part string, most int64) ([]byte, error)
-	// Sweep removes the parts kept before a time that nothing names. It returns how many they were, and their bytes.
+	// Sweep removes parts that were stored before a time and that nothing names. It returns their number and size.
 	Sweep(ctx context.Context, named func(part string) bool, before time.Time) (n int, bytes int64, err error)
 }
 
-// PlaceError is that of a Place that does not keep or give a part.
+// PlaceError is the error of a Place that cannot store or return a part.
 type PlaceError struct{ Err error }
 
 func (e *PlaceError) Error() string {

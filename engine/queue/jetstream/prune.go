@@ -22,8 +22,8 @@ type Pruned struct {
 	Bytes int64 `json:"bytes"` // of them
 }
 
-// Prune removes the jobs that ended before a time and are not among the newest keep of those that have, and the parts
-// of files and base commits that no other job names. What a job that has not ended comes after stays.
+// Prune removes the jobs that ended before a time and are not among the newest keep of the ended ones, and the parts of
+// files and base commits that no other job names. Jobs that an unfinished job waits for are kept.
 func (q *Queue) Prune(ctx context.Context, before time.Time, keep int, by string, now time.Time) (p Pruned, err error) {
 	if err := q.sweep(ctx, now); err != nil { // nothing waits for a job that has ended, after this
 		return p, err
@@ -55,7 +55,7 @@ func (q *Queue) Prune(ctx context.Context, before time.Time, keep int, by string
 	return p, err
 }
 
-// prunable finds the jobs that may go. It includes those that a process was killed over while it removed them.
+// prunable finds the jobs that may be removed, including those whose removal was interrupted by a kill.
 func (q *Queue) prunable(ctx context.Context, before time.Time, keep int) (map[string]bool, error) {
 	var ended []queue.Job
 	gone, stays := map[string]bool{}, map[string]bool{}
@@ -83,7 +83,7 @@ func (q *Queue) prunable(ctx context.Context, before time.Time, keep int) (map[s
 	return gone, err
 }
 
-// remove removes a job. An entry comes first, which whoever puts it back at the same time sees.
+// remove removes a job. It appends an entry first, so that a concurrent retry notices.
 func (q *Queue) remove(ctx context.Context, id, by string, now time.Time) (bool, error) {
 	h, err := q.read(ctx, id)
 	if err != nil {
@@ -172,7 +172,7 @@ func (q *Queue) named(ctx context.Context) (map[string]bool, error) {
 	return named, nil
 }
 
-// removeFiles removes the messages stored before a time that nothing names, or that are there again.
+// removeFiles removes messages that were stored before a time and that nothing names, or that were stored again.
 func (q *Queue) removeFiles(ctx context.Context, named map[string]bool, before time.Time, p *Pruned) error {
 	type stored struct {
 		sequence uint64
@@ -208,7 +208,7 @@ func (q *Queue) removeFiles(ctx context.Context, named map[string]bool, before t
 	return err
 }
 
-// sizeOf is the size of a message whose body was not sent.
+// sizeOf returns the size of a message whose body was not sent.
 func sizeOf(msg jetstream.Msg) int64 {
 	n, _ := strconv.ParseInt(msg.Headers().Get(nats.MsgSize), 10, 64) // without it the sum is too small
 	return n

@@ -20,16 +20,16 @@ const (
 	leadKey      = "lead"
 )
 
-// Schedules are the states of scheduled notebooks, for all schedulers of a queue. Each is changed by its revision, and
-// the lead only spares work: two schedulers that both believe to have it come to the same.
+// Schedules are the states of scheduled notebooks, for all schedulers of a queue. Each is updated by revision. The
+// leader key only saves work: two schedulers that both act as leader have the same result.
 type Schedules struct {
 	q            *Queue
 	states, lead jetstream.KeyValue
 	revision     uint64 // of the lead; 0: another has it
 }
 
-// Schedules makes the buckets that are not there. lead is how long a scheduler that says nothing keeps the others
-// waiting; that of the bucket counts, if it is there.
+// Schedules creates the missing buckets. lead is the time after which a silent leader is replaced; an existing bucket
+// keeps its own.
 func (q *Queue) Schedules(ctx context.Context, replicas int, lead time.Duration) (*Schedules, error) {
 	bucket := func(cfg jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, max(replicas, 1)
@@ -55,8 +55,8 @@ func (q *Queue) Schedules(ctx context.Context, replicas int, lead time.Duration)
 	return s, err
 }
 
-// Lead takes the lead, or keeps it, and reports whether this process has it. The time of the bucket ends it when its
-// holder says nothing, for each value has that time.
+// Lead takes or renews the leader key, and reports whether this process has it. It expires with the TTL of the bucket
+// unless it is renewed.
 func (s *Schedules) Lead(ctx context.Context, who string) (bool, error) {
 	var err error
 	if s.revision == 0 {
@@ -73,7 +73,7 @@ func (s *Schedules) Lead(ctx context.Context, who string) (bool, error) {
 	return false, err
 }
 
-// Resign gives the lead to whoever asks next.
+// Resign gives up the leader key.
 func (s *Schedules) Resign(ctx context.Context) {
 	if s.revision != 0 {
 		_ = s.lead.Delete(ctx, leadKey, jetstream.LastRevision(s.revision)) // else its time ends it
@@ -81,7 +81,7 @@ func (s *Schedules) Resign(ctx context.Context) {
 	}
 }
 
-// Load reads the state of a notebook; the zero one if there is none yet.
+// Load reads the state of a notebook; the zero value if there is none yet.
 func (s *Schedules) Load(ctx context.Context, key string) (state schedule.State, err error) {
 	state, _, _, err = s.load(ctx, key)
 	return state, err
@@ -127,7 +127,7 @@ func (s *Schedules) Update(ctx context.Context, key string, change func(*schedul
 	}
 }
 
-// Find returns a job with its history; nil if there is none of that id.
+// Find returns a job with its history; nil if there is none with that id.
 func (q *Queue) Find(ctx context.Context, id string) (*queue.History, error) {
 	h, err := q.read(ctx, id)
 	if h == nil {

@@ -14,8 +14,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// The jobs of a singleton are a chain: mm.one.KEY names the last of them, and whoever submits one replaces that message
-// if it is still the one that he saw. Each waits until the one before it has ended.
+// The jobs of a singleton are a chain: mm.one.KEY names the last of them, and submitting one replaces that message if
+// it has not changed since it was read. Each job waits until its predecessor has ended.
 
 // one is the last job of a singleton.
 type one struct {
@@ -24,11 +24,11 @@ type one struct {
 	Time time.Time `json:"time"`
 }
 
-// submitting is how long the last job of a singleton may be named without being there.
+// submitting is how long mm.one.KEY may name a job that does not exist yet.
 const submitting = 10 * time.Second
 
-// single makes a job the last one of its singleton, behind the one before it. It returns the job that goes on in the
-// place of the new one; nil for none. cancel is the job whose place it takes.
+// single appends a job to the chain of its singleton. It returns the job that continues instead of the new one; nil for
+// none. cancel is the job that the new one replaces.
 func (q *Queue) single(ctx context.Context, spec *queue.Spec, now time.Time) (instead *queue.Job, cancel string,
 	err error) {
 	sum := sha256.Sum256([]byte(spec.Singleton.Key))
@@ -93,7 +93,7 @@ func (q *Queue) single(ctx context.Context, spec *queue.Spec, now time.Time) (in
 	}
 }
 
-// runsYet returns a job, or where it ended without having run, the one that it was behind; nil if it is not there.
+// runsYet returns a job, or its predecessor if it ended without having run; nil if it does not exist.
 func (q *Queue) runsYet(ctx context.Context, id string) (*queue.Job, error) {
 	for {
 		job, ok, err := q.Current(ctx, id)
@@ -107,10 +107,10 @@ func (q *Queue) runsYet(ctx context.Context, id string) (*queue.Job, error) {
 	}
 }
 
-// told is what somebody says to the agent of a job.
+// told is a person's message to the agent of a job.
 type told struct{ By, Text string }
 
-// Steer says something to the agent that works on a job. It returns an error if there is none.
+// Steer sends a message to the agent that is working on a job. It returns an error if there is none.
 func (q *Queue) Steer(ctx context.Context, job, by, text string) error {
 	body, err := codec.Marshal(told{by, text})
 	if err != nil {
@@ -130,7 +130,7 @@ func (q *Queue) Steer(ctx context.Context, job, by, text string) error {
 	return nil
 }
 
-// Hear calls say with what somebody says to the agent of the job, while the lease lasts.
+// Hear calls say with each message to the agent of the job, while the lease lasts.
 func (l *Lease) Hear(say func(by, text string) error) error {
 	sub, err := l.t.q.nc.Subscribe("mm.steer."+l.id, func(msg *nats.Msg) {
 		var t told

@@ -19,7 +19,7 @@ const (
 	idle     = 200 * time.Millisecond // between looks at queues that are empty
 	greeting = 10 * time.Second       // between what a worker says of itself
 	orphaned = 10 * time.Minute       // age of a wake-up without a job that is dropped: who submitted it was killed
-	// MaxInVain is how often in a row workers take a job without finishing a step, until it is given up.
+	// MaxInVain is how often in a row workers may take a job without finishing a step; then it is dead.
 	MaxInVain = 10
 )
 
@@ -50,8 +50,8 @@ type consumer struct {
 	rank                int // of the priority
 }
 
-// NewTaker makes a Taker for some queues, and for jobs that need none but the worker's labels. The lease is how long a
-// worker may be silent before another takes its job.
+// NewTaker makes a Taker for some queues, and for jobs that require only labels of the worker. The lease is the time
+// without a heartbeat after which another worker takes its jobs.
 func (q *Queue) NewTaker(ctx context.Context, self queue.Worker, lease time.Duration, now func() time.Time) (
 	*Taker, error) {
 	t := &Taker{q: q, self: self, lease: lease, now: now, heard: map[string]time.Time{}, held: map[string]*Lease{},
@@ -114,7 +114,7 @@ func (t *Taker) consume(ctx context.Context, name, set string) error {
 	return nil
 }
 
-// learn adds consumers for the sets of labels that some job of the queues needed, and the worker offers.
+// learn adds consumers for the sets of labels that some job of the queues required and the worker offers.
 func (t *Taker) learn(ctx context.Context) error {
 	for _, name := range t.self.Queues {
 		err := t.q.each(ctx, "mm.labels."+name+".*", func(subject string, data []byte) error {
@@ -142,13 +142,13 @@ func (t *Taker) those() []consumer {
 	return slices.DeleteFunc(slices.Clone(t.consumers), func(c consumer) bool { return t.paused[c.queue] })
 }
 
-// greet says that the worker is there.
+// greet publishes that the worker is present.
 func (t *Taker) greet(ctx context.Context) error {
 	t.self.Seen, t.self.LeaseNS = t.now().UTC(), int64(t.lease)
 	return t.q.set(ctx, "mm.worker."+t.self.Name, t.self, seenFor)
 }
 
-// tend learns of labels, and says that the worker is there, until the Taker is closed.
+// tend calls learn and greet until the Taker is closed.
 func (t *Taker) tend(ctx context.Context) {
 	tick := time.NewTicker(5 * idle)
 	defer tick.Stop()
@@ -208,8 +208,8 @@ func (t *Taker) obey(msg *nats.Msg) {
 	}
 }
 
-// quiet is how long the worker of a job must still be silent before another may take it: JetStream delivers again also
-// when the server was away, whose leases then look as if they were over.
+// quiet is how much longer the worker of a job must be silent before another may take it. JetStream also redelivers
+// when the server was away, and leases then only look expired.
 func (t *Taker) quiet(job string) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -270,7 +270,7 @@ func (t *Taker) left(ctx context.Context) (left bool, err error) {
 	return false, nil
 }
 
-// once looks at one wake-up. found says that there was one.
+// once handles one wake-up. found says that there was one.
 func (t *Taker) once(ctx context.Context) (l *Lease, found bool, err error) {
 	for _, consumer := range t.those() {
 		batch, err := consumer.FetchNoWait(1)
@@ -288,7 +288,7 @@ func (t *Taker) once(ctx context.Context) (l *Lease, found bool, err error) {
 	return nil, false, nil
 }
 
-// consider decides what becomes of a wake-up. It returns a lease if the job is now this worker's.
+// consider decides about a wake-up. It returns a lease if the worker has claimed the job.
 func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error) {
 	if err := msg.InProgress(); err != nil { // a server that starts again takes the job for older than it is
 		return nil, err
@@ -360,7 +360,7 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 	return l, nil
 }
 
-// ignoreFence drops the error of a job that another worker was quicker with.
+// ignoreFence drops the error of a job that another worker claimed first.
 func ignoreFence(err error) error {
 	if errors.Is(err, ErrFenced) {
 		return nil
@@ -368,7 +368,7 @@ func ignoreFence(err error) error {
 	return err
 }
 
-// last is the last reason why a job was given back.
+// last is the last reason why a job was released.
 func last(h *history) string {
 	for i := range h.Entries {
 		if e := h.Entries[len(h.Entries)-1-i]; e.Kind == queue.Released {

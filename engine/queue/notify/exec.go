@@ -12,8 +12,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// run starts a program, without a shell, with the alert on its standard input. What it prints is dropped. At the end of
-// the context it is killed, with what it has started.
+// run starts a program, without a shell, with the alert on its standard input. Its output is dropped. When the context
+// ends, the program and its children are killed.
 func run(ctx context.Context, command []string, a *queue.Alert) *Failure {
 	text, err := codec.Marshal(document(a))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// mail sends one message to all addresses of the target. smtps:// is TLS from the first byte, smtp:// asks for
-// STARTTLS and goes no further without it; smtp://HOST?tls=none does without, and then takes no password.
+// mail sends one message to all addresses of the target. smtps:// uses TLS from the first byte; smtp:// requires
+// STARTTLS; smtp://HOST?tls=none uses neither, and then takes no password.
 func (s *Sender) mail(ctx context.Context, t engine.AlertTarget, a *queue.Alert) *Failure {
 	u, failure := s.address(t.Server)
 	if failure != nil {
@@ -81,8 +81,7 @@ func (s *Sender) mailOptions(u *url.URL) ([]mail.Option, *Failure) {
 	return options, nil
 }
 
-// message makes the mail. What a notebook has chosen is in the subject and the body alone: in one line, encoded, and
-// cut.
+// message makes the mail. Text of a notebook is in the subject and the body only: in one line, encoded, and cut.
 func message(t engine.AlertTarget, a *queue.Alert) (*mail.Msg, error) {
 	m := mail.NewMsg()
 	if err := errors.Join(m.From(t.From), m.To(t.Mail...)); err != nil {
@@ -111,7 +110,7 @@ func message(t engine.AlertTarget, a *queue.Alert) (*mail.Msg, error) {
 	return m, nil
 }
 
-// without is a text in which no part of an address stands that is secret.
+// without returns a text without the secret parts of an address.
 func without(text string, u *url.URL) string {
 	hide := []string{u.User.Username()}
 	if password, set := u.User.Password(); set {

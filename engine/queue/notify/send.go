@@ -37,7 +37,7 @@ func (f *Failure) Error() string { return f.Words }
 
 func failf(format string, args ...any) *Failure { return &Failure{Words: fmt.Sprintf(format, args...)} }
 
-// Document is what webhooks and programs get.
+// Document is what webhooks and programs receive.
 type Document struct {
 	queue.Alert
 	Text string `json:"text"` // in one line
@@ -51,7 +51,7 @@ func document(a *queue.Alert) any {
 	}{"markmill.alert/1", Document{*a, headline(a)}}
 }
 
-// headline is the alert in one line.
+// headline returns the alert in one line.
 func headline(a *queue.Alert) string {
 	name := a.Notebook
 	if a.Title != "" {
@@ -98,7 +98,7 @@ func (s *Sender) Send(ctx context.Context, t engine.AlertTarget, a *queue.Alert)
 	return failure
 }
 
-// address is a URL of the settings, or of the variable that they name.
+// address returns a URL from the settings, or from the variable that they name.
 func (s *Sender) address(text string) (*url.URL, *Failure) {
 	if name := engine.Variable(text); name != "" {
 		value, set := "", false
@@ -117,7 +117,7 @@ func (s *Sender) address(text string) (*url.URL, *Failure) {
 	return u, nil
 }
 
-// slackText has nothing that Slack would take for a link, a mention or markup of its own.
+// slackText escapes what Slack would take for a link, a mention or markup.
 func slackText(a *queue.Alert) string {
 	text := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(headline(a))
 	icon := ":red_circle:"
@@ -127,7 +127,7 @@ func slackText(a *queue.Alert) string {
 	return fmt.Sprintf("%s %s\n%s, %s", icon, text, a.Of(), a.Time.Format(time.RFC3339))
 }
 
-// post sends JSON. An alert keeps its key, so that a receiver that has seen it can tell.
+// post sends JSON. An alert keeps its idempotency key in all attempts.
 func (s *Sender) post(ctx context.Context, to string, a *queue.Alert, what any) *Failure {
 	u, failure := s.address(to)
 	if failure != nil {
@@ -174,7 +174,7 @@ func (s *Sender) post(ctx context.Context, to string, a *queue.Alert, what any) 
 	}
 }
 
-// why is the innermost error, which names no address besides a host and a port.
+// why returns the innermost error, which names no address besides a host and a port.
 func why(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
