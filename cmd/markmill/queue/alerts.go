@@ -21,7 +21,7 @@ import (
 // shortID is how much of the id of an alert lists show.
 const shortID = 12
 
-// deliverAlerts is markmill alerts deliver, and what a run starts behind itself (Quiet).
+// deliverAlerts is markmill alerts deliver, and the process that a run starts in the background (Quiet).
 func (p *program) deliverAlerts(ctx context.Context) (int, error) {
 	if p.Quiet { // one is enough
 		if err := os.MkdirAll(p.dir("courier"), 0o700); err != nil {
@@ -58,7 +58,7 @@ func (p *program) deliverAlerts(ctx context.Context) (int, error) {
 	return exitPass, nil
 }
 
-// outbox are the alerts, the newest first.
+// outbox returns the alerts, newest first.
 func (p *program) outbox(ctx context.Context) (all []*queue.Delivery, err error) {
 	err = p.q.Alerts(ctx, func(d *queue.Delivery) error { all = append(all, d); return nil })
 	slices.SortStableFunc(all, func(a, b *queue.Delivery) int { return b.Compare(a) })
@@ -113,7 +113,7 @@ func (p *program) listAlerts(ctx context.Context) (int, error) {
 	return exitPass, nil
 }
 
-// alert is the one that the call names, by its id or the beginning of it.
+// alert returns the alert that the call names, by its id or the beginning of it.
 func (p *program) alert(ctx context.Context) (*queue.Delivery, error) {
 	all, err := p.outbox(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (p *program) showAlert(ctx context.Context) (int, error) {
 	return exitPass, nil
 }
 
-// retryAlert lets an alert that failed, or that waits, be sent at once.
+// retryAlert makes a failed or waiting alert due now.
 func (p *program) retryAlert(ctx context.Context) (int, error) {
 	for {
 		d, err := p.alert(ctx)

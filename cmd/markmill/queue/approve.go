@@ -19,8 +19,8 @@ import (
 	"markmill/runs"
 )
 
-// answer approves or denies what the run of a job asks for. It reads the record of the run that asks, and answers it as
-// markmill approve answers a run of this machine; but the answer goes into the queue.
+// answer approves or denies the request of a job's run. It reads the record of that run and answers as markmill approve
+// does for a local run, but the answer goes into the queue.
 func (p *program) answer(ctx context.Context) (int, error) {
 	h, err := p.q.Job(ctx, p.ID)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *program) answer(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// A run that starts before the time of its approval would not have it: the worker's clock may be behind this one.
+	// An approval counts only for runs that start after it, and the worker's clock may be behind this one.
 	e := &queue.Entry{Kind: queue.Answered, Time: got.Time, By: p.User, Reason: got.Answer, Run: asked.Run,
 		NotBefore: got.Time, Answer: got.Text, Signature: got.Signature}
 	if got.Comment != "" {
@@ -79,8 +79,8 @@ func (p *program) answer(ctx context.Context) (int, error) {
 	return exitPass, err
 }
 
-// asking writes the record of the run that asks into a folder, and returns the run if the record holds and is one of
-// what was submitted.
+// asking writes the record of the requesting run into a folder, and returns the run if the record verifies and is a run
+// of what was submitted.
 func (p *program) asking(ctx context.Context, h *queue.History, asked *queue.Entry, dir string, src *worktree.Source) (
 	*runs.Run, error) {
 	if err := p.write(ctx, asked.Files, dir); err != nil {
@@ -98,7 +98,7 @@ func (p *program) asking(ctx context.Context, h *queue.History, asked *queue.Ent
 	return v.Run, nil
 }
 
-// unanswerable says why the record of the run that asks is not one to answer; "" if it is.
+// unanswerable returns why the requesting run cannot be answered; "" if it can.
 func unanswerable(v *runs.Verification, h *queue.History, asked *queue.Entry) string {
 	spec := h.Spec()
 	switch {
@@ -114,7 +114,7 @@ func unanswerable(v *runs.Verification, h *queue.History, asked *queue.Entry) st
 	return ""
 }
 
-// request reads what the run of a job asks approval for.
+// request reads the approval request of a job's run.
 func (p *program) request(ctx context.Context, h *queue.History) (*runs.ApprovalRequest, error) {
 	asked := h.Asked()
 	i := slices.IndexFunc(asked.Files, func(f queue.File) bool { return f.Path == runs.RequestFile })

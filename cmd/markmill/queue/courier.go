@@ -18,7 +18,7 @@ import (
 	"markmill/runs"
 )
 
-// courier puts the alerts of runs into the outbox, and sends what is due from there. Any number of couriers may work at
+// courier puts the alerts of runs into the outbox, and delivers those that are due. Any number of couriers may work at
 // the same time.
 type courier struct {
 	outbox
@@ -44,14 +44,14 @@ type outbox interface {
 	ForgetMute(ctx context.Context, m *queue.Mute) error
 }
 
-// claimTime is how long a claim holds: longer than one attempt takes.
+// claimTime is how long a claim lasts: longer than one attempt.
 const claimTime = notify.Limit + 10*time.Second
 
-// lookAgain is how often a courier that waits looks for runs that have ended.
+// lookAgain is how often a waiting courier checks for ended runs.
 const lookAgain = 2 * time.Second
 
-// newCourier makes the courier of this process. The targets are those of the call: the settings as they were before a
-// run that may have changed them; else those of the repository.
+// newCourier makes the courier of this process. The targets are those of the call, which were read before the
+// run could change the settings, or else those of the repository.
 func (p *program) newCourier() (*courier, error) {
 	c := &courier{outbox: p.q, store: runs.Store{Dir: p.Store}, targets: p.Targets, now: time.Now, tell: p.tell,
 		send: (&notify.Sender{Getenv: os.LookupEnv}).Send, name: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()[:8])}
@@ -65,8 +65,7 @@ func (p *program) newCourier() (*courier, error) {
 	return c, nil
 }
 
-// collect puts the alerts of the runs of the store into the outbox that are not there: the run that ended first comes
-// first.
+// collect puts the missing alerts of the store's runs into the outbox, in the order in which the runs ended.
 func (c *courier) collect(ctx context.Context) error {
 	ids, err := c.store.AwaitingAlerts()
 	if err != nil {
@@ -122,8 +121,8 @@ func (c *courier) post(ctx context.Context, project string, run *runs.Run, sourc
 	})
 }
 
-// pass sends every alert that is due, in the order in which they came, and returns when the next one is; the zero time
-// if none waits. Of a target that an alert does not reach, the later ones wait too.
+// pass sends every alert that is due, oldest first, and returns when the next one is due; the zero time if none waits.
+// If an alert cannot be delivered to a target, later ones for that target wait.
 func (c *courier) pass(ctx context.Context) (next time.Time, failed int, err error) {
 	mutes, err := c.mutes(ctx)
 	if err != nil {
@@ -182,8 +181,8 @@ func soonest(a, b time.Time) time.Time {
 	return a
 }
 
-// attempt sends an alert to one target, if it is due and no other process has it. It returns when the next attempt is
-// due; the zero time if there is none.
+// attempt sends an alert to one target, if it is due and not claimed by another process. It returns when the next
+// attempt is due; the zero time if there is none.
 func (c *courier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Receipt, target engine.AlertTarget) (
 	next time.Time, err error) {
 	now := c.now()
@@ -217,14 +216,14 @@ func (c *courier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Recei
 	if sent != nil {
 		c.tell("alert %s to %s: %s", d.Alert.ID, r.Target, sent)
 	}
-	// What was sent is written down even if the process is to end.
+	// What was sent is recorded even if the process is asked to end.
 	if err := c.PutAlert(context.WithoutCancel(ctx), d); err != nil && !errors.Is(err, jetstream.ErrFenced) {
 		return next, err
 	}
 	return r.Next, nil
 }
 
-// deliver collects and sends until ctx ends, nothing waits, or the time for it is over; 0: it makes one pass.
+// deliver collects and sends until ctx ends, nothing waits, or the given time has passed; with 0 it makes one pass.
 func (c *courier) deliver(ctx context.Context, patience time.Duration) (waits bool, failed int, err error) {
 	for begin := c.now(); ; {
 		if err := c.collect(ctx); err != nil {
@@ -262,7 +261,7 @@ func (c *courier) work(ctx context.Context) {
 	}
 }
 
-// carry starts the courier of a worker, for as long as ctx.
+// carry runs the courier of a worker until ctx ends.
 func (w *worker) carry(ctx context.Context) (err error) {
 	if w.courier, err = w.newCourier(); err == nil {
 		go w.courier.work(ctx)
@@ -270,8 +269,8 @@ func (w *worker) carry(ctx context.Context) (err error) {
 	return err
 }
 
-// alert puts the alerts of a job's run into the outbox, before the entry that ends the job: a worker that is killed in
-// between leaves the job to another one, which does the same to the same effect.
+// alert puts the alerts of a job's run into the outbox, before the entry that ends the job. If the worker is killed in
+// between, the next one does the same, with the same effect.
 func (a *attempt) alert(run *runs.Run) error {
 	if a.spec.Request.Sweep != nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"markmill/render/plain"
 )
 
-// desk answers the questions of the workbench on standard input and output until that ends. The workbench links no
-// NATS, and one process that lives answers at once, where each call of markmill jobs would start a server.
+// desk answers requests of the workbench on standard input and output, until the input ends. The workbench does not
+// link NATS, and a running process answers at once, where each call of markmill jobs would start a server.
 func (p *program) desk(ctx context.Context) (int, error) {
 	server := rpc.NewServer()
 	if err := server.RegisterName(desk.Name, &clerk{p, ctx}); err != nil {
@@ -31,7 +31,7 @@ func (p *program) desk(ctx context.Context) (int, error) {
 	return exitPass, nil
 }
 
-// pipes are standard input and output as one connection.
+// pipes is a connection over standard input and output.
 type pipes struct {
 	io.Reader
 	io.Writer
@@ -39,13 +39,13 @@ type pipes struct {
 
 func (pipes) Close() error { return nil }
 
-// clerk is the service of package desk.
+// clerk implements the service of package desk.
 type clerk struct {
 	*program
 	ctx context.Context
 }
 
-// Jobs lists jobs, with what an operator looks at besides. It asks for all of that at once.
+// Jobs lists jobs, with the workers, pauses and leases that an operator needs. It requests all of these at once.
 func (c *clerk) Jobs(f queue.Filter, to *desk.Jobs) error {
 	ctx := c.ctx
 	to.Counts = make([]int, len(desk.Counted))
@@ -77,7 +77,7 @@ func (c *clerk) Jobs(f queue.Filter, to *desk.Jobs) error {
 // mostLeases bounds the jobs that are shown with their workers.
 const mostLeases = 500
 
-// Job shows a job from an entry on.
+// Job returns a job, and its entries from a given one on.
 func (c *clerk) Job(in desk.JobAsked, to *desk.Job) error {
 	list, last, err := c.q.Since(c.ctx, in.ID, in.After)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *clerk) Job(in desk.JobAsked, to *desk.Job) error {
 	return err
 }
 
-// Tails has the ends of files of a record.
+// Tails returns the ends of files of a record.
 func (c *clerk) Tails(files []queue.File, to *[]desk.Tail) error {
 	for _, f := range files {
 		text, err := c.q.Tail(c.ctx, f, desk.TailBytes)
@@ -128,7 +128,7 @@ func (c *clerk) Tails(files []queue.File, to *[]desk.Tail) error {
 	return nil
 }
 
-// Alerts lists the newest alerts, and what is muted.
+// Alerts lists the newest alerts, and the mutes.
 func (c *clerk) Alerts(most int, to *desk.Alerts) error {
 	all, err := c.outbox(c.ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"markmill/runs"
 )
 
-// What the end of a run means for its job. The functions return what is told of it; an error is one of the queue.
+// What the end of a run means for its job. The functions return a message for the log; an error is one of the queue.
 
 const (
 	firstBackoff = 2 * time.Second
@@ -25,17 +25,17 @@ func backoff(n int) time.Duration {
 	return min(firstBackoff<<min(max(n-1, 0), 16), mostBackoff)
 }
 
-// told is the context of what is told the queue, also when the run was stopped.
+// told returns the context for calls of the queue, which outlasts a stopped run.
 func told() context.Context { return context.Background() }
 
-// giveBack returns the job to its queue, to be resumed after a time.
+// giveBack releases the job to its queue, to be resumed after a time.
 func (a *attempt) giveBack(why string, after time.Duration) (string, error) {
 	why = plain.Cut(plain.OneLine(why), 500)
 	e := &queue.Entry{Kind: queue.Released, Reason: why, NotBefore: time.Now().Add(after).UTC()}
 	return "given back: " + why, a.lease.Release(told(), e)
 }
 
-// refuse ends a job that cannot run anywhere.
+// refuse ends a job that no worker can run.
 func (a *attempt) refuse(why error) (string, error) {
 	words := plain.Cut(plain.OneLine(why.Error()), 500)
 	if err := a.q.TellFailed(told(), a.spec, &a.lease.Job.Job, words, time.Now()); err != nil {
@@ -44,7 +44,7 @@ func (a *attempt) refuse(why error) (string, error) {
 	return "refused: " + words, a.lease.End(told(), &queue.Entry{Kind: queue.Failed, Reason: words})
 }
 
-// cut is for a run that was stopped: canceled, or with its worker. result is nil if it had not begun.
+// cut handles a run that was stopped, by a cancellation or with its worker. result is nil if it had not begun.
 func (a *attempt) cut(ctx context.Context, result *engine.Result) (string, error) {
 	if !isCanceled(a.reason()) {
 		if caught, ok := context.Cause(ctx).(engine.Interrupt); ok && caught.Abort == nil {
@@ -61,7 +61,7 @@ func (a *attempt) cut(ctx context.Context, result *engine.Result) (string, error
 	return a.reason().Error(), a.lease.End(told(), e)
 }
 
-// asks reports whether a run was blocked by nothing but an approval that somebody may give.
+// asks reports whether a run was blocked only by an approval that somebody may still give.
 func asks(run *runs.Run) bool {
 	list := run.Blockers()
 	return run.Status() == runs.Blocked && len(list) > 0 && !slices.ContainsFunc(list, func(b runs.Blocker) bool {
@@ -70,7 +70,7 @@ func asks(run *runs.Run) bool {
 	})
 }
 
-// ask has the job wait for the approval that its run asks for.
+// ask makes the job wait for the approval that its run requests.
 func (a *attempt) ask(dir string, run *runs.Run) (string, error) {
 	words := plain.Cut(plain.OneLine(run.Blockers()[0].Message), 500)
 	e := &queue.Entry{Kind: queue.Asked, Reason: words, Contract: run.Requested.Contract}
@@ -80,12 +80,12 @@ func (a *attempt) ask(dir string, run *runs.Run) (string, error) {
 	return words, a.lease.Ask(told(), e)
 }
 
-// denied reports whether a person denied the run its approval: no retry changes that.
+// denied reports whether a person denied the approval; a retry would not change that.
 func denied(run *runs.Run) bool {
 	return slices.ContainsFunc(run.Blockers(), func(b runs.Blocker) bool { return b.Code == runs.CodeApprovalDenied })
 }
 
-// ended ends the job with a run that came to its end, or tries it again.
+// ended ends the job with a run that has ended, or retries it.
 func (a *attempt) ended(dir string, run *runs.Run) (string, error) {
 	e := &queue.Entry{Kind: queue.Completed}
 	if !run.Status().Passed() {
@@ -112,7 +112,7 @@ func (a *attempt) ended(dir string, run *runs.Run) (string, error) {
 	return string(e.Kind), a.lease.End(told(), e)
 }
 
-// attach publishes the whole record of a run, and adds it to the last entry of its job. Only what holds is published.
+// attach publishes the whole record of a run, and adds it to the last entry of its job, if the record verifies.
 func (a *attempt) attach(e *queue.Entry, dir string, run *runs.Run) (err error) {
 	record := runs.At(dir)
 	if err := a.key.Record(dir); err != nil {
@@ -143,7 +143,7 @@ type sentFile struct {
 	time time.Time
 }
 
-// put publishes a file of a record, unless this attempt has published it as it is.
+// put publishes a file of a record, unless this attempt has published the same bytes.
 func (a *attempt) put(record *runs.Record, name string) (_ queue.File, changed bool, err error) {
 	f, err := record.Open(name)
 	if err != nil {

@@ -26,13 +26,13 @@ import (
 	"markmill/runs"
 )
 
-// askTime bounds the question which commits a repository has.
+// askTime bounds the request for the commits of a remote repository.
 const askTime = 20 * time.Second
 
-// atOnce is how many files of a record are fetched at once: each takes a round trip to a server that may be far away.
+// atOnce is how many files of a record are fetched in parallel: each takes a round trip to the server.
 const atOnce = 4
 
-// write writes files that the queue keeps into a folder, and nowhere else.
+// write writes files from the queue into a folder, and nowhere else.
 func (p *program) write(ctx context.Context, list []queue.File, to string) error {
 	root, err := os.OpenRoot(to)
 	if err != nil {
@@ -57,11 +57,11 @@ func (p *program) write(ctx context.Context, list []queue.File, to string) error
 	return group.Wait()
 }
 
-// errThere says that the store has the record.
+// errThere says that the store has the record already.
 var errThere = errors.New("it is there")
 
-// fetch puts the record of a job that has ended into the store, as if it had run here, and writes OUTPUT. It returns
-// the run, "" for a job that left none.
+// fetch copies the record of an ended job into the store, as if it had run here, and writes OUTPUT. It returns the run;
+// "" for a job without one.
 func (p *program) fetch(ctx context.Context, h *queue.History) (runs.RunID, error) {
 	list := h.Record()
 	if len(list) == 0 {
@@ -125,8 +125,8 @@ func (p *program) output(ctx context.Context, to string, id runs.RunID) error {
 	return nil
 }
 
-// asWritten writes OUTPUT if the run wrote an output notebook in its form, as markmill convert does, which takes longer
-// to start than this takes.
+// asWritten writes OUTPUT if the run wrote an output notebook in the same form. markmill convert would do the same, but
+// takes longer to start.
 func (p *program) asWritten(to string, id runs.RunID) (bool, error) {
 	record := runs.Store{Dir: p.Store}.Record(id)
 	run, source, err := record.Load()
@@ -151,8 +151,8 @@ func (p *program) asWritten(to string, id runs.RunID) (bool, error) {
 	return true, err
 }
 
-// sendBase publishes the base commit of the job, unless the queue has it, or workers can fetch it: a branch or a tag of
-// the repository that the job names is that commit.
+// sendBase publishes the base commit of the job, unless the queue has it, or workers can fetch it because a branch or
+// tag of the job's repository is that commit.
 func (p *program) sendBase(ctx context.Context) error {
 	if p.Spec.Repository != "" {
 		asking, stop := context.WithTimeout(ctx, askTime)

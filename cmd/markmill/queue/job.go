@@ -59,7 +59,7 @@ func (a *attempt) reason() error {
 	return a.why
 }
 
-// do runs a job to its end, or gives it back.
+// do runs a job to its end, or releases it.
 func (w *worker) do(ctx context.Context, lease *jetstream.Lease) {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -84,7 +84,7 @@ func (w *worker) do(ctx context.Context, lease *jetstream.Lease) {
 	}
 }
 
-// next plans the run of the job once more, as if it had just been taken.
+// next plans the run of the job again, as if it had just been taken.
 func (a *attempt) next(root string) (*engine.Engine, *engine.Plan, error) {
 	eng, err := a.engine(root)
 	if err != nil {
@@ -96,7 +96,8 @@ func (a *attempt) next(root string) (*engine.Engine, *engine.Plan, error) {
 	return eng, plan, err
 }
 
-// work returns what became of the job. An error says that nothing could be told the queue: another worker gets the job.
+// work returns a message about the outcome. An error means that the queue could not be informed: another worker gets
+// the job.
 func (a *attempt) work(ctx context.Context) (words string, err error) {
 	root, err := a.repository(ctx)
 	if err != nil {
@@ -184,7 +185,8 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	return a.ended(result.Dir, result.Run)
 }
 
-// repository is the root of a repository that has the base commit: the one around the worker, or one of the base alone.
+// repository returns the root of a repository that has the base commit: the one around the worker, or a copy of that
+// commit.
 func (a *attempt) repository(ctx context.Context) (string, error) {
 	dir, has := a.dir("bases", a.spec.Base), false
 	if a.own != nil {
@@ -213,8 +215,8 @@ func (a *attempt) repository(ctx context.Context) (string, error) {
 	return dir, err
 }
 
-// wantsClean reports whether the notebook demands a checkout without changes, and that of the worker has some: they are
-// not those of whoever submitted the job.
+// wantsClean reports whether the notebook requires a checkout without changes and that of the worker has some, which
+// are not the submitter's.
 func (a *attempt) wantsClean(ctx context.Context) bool {
 	dirty, err := a.own.Dirty(ctx)
 	if err != nil || len(dirty) == 0 {
@@ -231,7 +233,7 @@ func (a *attempt) wantsClean(ctx context.Context) bool {
 // fetchTime bounds the fetch of a base commit.
 const fetchTime = 10 * time.Minute
 
-// fetchBase makes a copy of the base commit from the repository that the job names. Its error goes on in a sentence.
+// fetchBase copies the base commit from the job's repository. Its error is the rest of a sentence.
 func (a *attempt) fetchBase(ctx context.Context, dir string) error {
 	if a.spec.Repository == "" {
 		return errors.New("")
@@ -261,7 +263,7 @@ func (a *attempt) engine(root string) (*engine.Engine, error) {
 	return eng, err
 }
 
-// restore makes the record of an earlier run of the job in the store, as far as it was published, and completes it.
+// restore writes the published part of an earlier run's record into the store, and completes it.
 func (a *attempt) restore(ctx context.Context, before *queue.Part) (runs.RunID, *runs.Run, error) {
 	if err := a.store.Remove(before.Run); err != nil {
 		return "", nil, err
@@ -292,7 +294,7 @@ func isCanceled(err error) bool {
 	return ok
 }
 
-// unwritten reports whether the record of a run could not be written, as on a full disk. Another worker goes on.
+// unwritten reports whether the record of a run could not be written, as on a full disk. Another worker continues then.
 func unwritten(run *runs.Run) bool {
 	return run.Status() == runs.Fail && slices.ContainsFunc(run.Blockers(), func(b runs.Blocker) bool {
 		return b.Code == runs.CodeArtifactWriteFailure

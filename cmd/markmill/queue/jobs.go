@@ -77,7 +77,7 @@ func (p *program) follow(ctx context.Context) (int, error) {
 	return exitPass, p.q.Follow(ctx, p.ID, func(job *queue.Job, e *queue.Entry) error { p.line(job, e); return nil })
 }
 
-// line prints an entry for people: each claim, each step, each end.
+// line prints an entry for people, if it is a claim, a step or an end.
 func (p *program) line(job *queue.Job, e *queue.Entry) {
 	words := string(e.Kind)
 	switch {
@@ -98,7 +98,7 @@ func (p *program) line(job *queue.Job, e *queue.Entry) {
 		plain.OneLine(job.ID), plain.OneLine(words))
 }
 
-// fetchJob fetches the record of a job that has ended, and returns the exit code of its run.
+// fetchJob fetches the record of an ended job, and returns the exit code of its run.
 func (p *program) fetchJob(ctx context.Context) (int, error) {
 	h, err := p.q.Job(ctx, p.ID)
 	if err != nil {
@@ -183,7 +183,7 @@ func (p *program) list(ctx context.Context) (int, error) {
 	return exitPass, nil
 }
 
-// waiting says how a job waits.
+// waiting returns the reason why a job waits.
 func waiting(job *queue.Job) string {
 	var words []string
 	if len(job.After) > 0 && job.State == queue.StateHeld {

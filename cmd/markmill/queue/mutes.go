@@ -14,7 +14,7 @@ import (
 	"markmill/render/plain"
 )
 
-// mutes returns the mutes that hold, settles those that have ended, and notes when the next one ends.
+// mutes returns the active mutes, settles those that have ended, and records when the next one ends.
 func (c *courier) mutes(ctx context.Context) (active []*queue.Mute, err error) {
 	all, err := c.Mutes(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *courier) mutes(ctx context.Context) (active []*queue.Mute, err error) {
 	return active, nil
 }
 
-// quiet marks what waits in a delivery as muted if a mute holds for it, and no process is sending it.
+// quiet marks the waiting receipts of a delivery as muted if a mute covers it and no process is sending it.
 func (c *courier) quiet(ctx context.Context, d *queue.Delivery, mutes []*queue.Mute) error {
 	for _, m := range mutes {
 		if d.Claim != nil && d.Claim.Until.After(c.now()) || !m.Of(&d.Alert) || !m.Quiet(d) {
@@ -51,8 +51,8 @@ func (c *courier) quiet(ctx context.Context, d *queue.Delivery, mutes []*queue.M
 	return nil
 }
 
-// settle puts into the outbox what is told at the end of a mute. Whoever is killed in between leaves it to the next
-// one, which comes to the same alerts.
+// settle puts the alerts that are due at the end of a mute into the outbox. If the process is killed in between, the
+// next one derives the same alerts.
 func (c *courier) settle(ctx context.Context, m *queue.Mute) error {
 	var all []*queue.Delivery
 	if err := c.Alerts(ctx, func(d *queue.Delivery) error { all = append(all, d); return nil }); err != nil {
@@ -86,7 +86,7 @@ func (c *courier) settle(ctx context.Context, m *queue.Mute) error {
 	return nil
 }
 
-// held are the mutes that hold now, the one that ends first first.
+// held returns the active mutes, the next to end first.
 func (p *program) held(ctx context.Context, now time.Time) (list []queue.Mute, err error) {
 	all, err := p.q.Mutes(ctx)
 	for _, m := range all {
@@ -98,7 +98,7 @@ func (p *program) held(ctx context.Context, now time.Time) (list []queue.Mute, e
 	return list, err
 }
 
-// named names what a mute is of.
+// named returns the name of what a mute covers.
 func named(m *queue.Mute) string {
 	if m.Check == "" {
 		return m.Notebook
@@ -106,7 +106,7 @@ func named(m *queue.Mute) string {
 	return m.Notebook + " " + m.Check
 }
 
-// find is the mute of the same notebook and check that is kept; nil for none.
+// find returns the stored mute of the same notebook and check; nil for none.
 func (p *program) find(ctx context.Context, m *queue.Mute) (*queue.Mute, error) {
 	all, err := p.q.Mutes(ctx)
 	for _, one := range all {
@@ -117,7 +117,7 @@ func (p *program) find(ctx context.Context, m *queue.Mute) (*queue.Mute, error) 
 	return nil, err
 }
 
-// change replaces a mute by what make makes of the one that is kept.
+// change replaces the stored mute by the result of make.
 func (p *program) change(ctx context.Context, of *queue.Mute, make func(was *queue.Mute) (*queue.Mute, error)) error {
 	for {
 		was, err := p.find(ctx, of)
@@ -147,7 +147,7 @@ func (p *program) mute(ctx context.Context) (int, error) {
 	return exitPass, err
 }
 
-// endMute ends a mute now, and tells what still holds.
+// endMute ends a mute now, and sends the alerts that are then due.
 func (p *program) endMute(ctx context.Context) (int, error) {
 	m := *p.Mute
 	m.Project = projectOf(p.Root)

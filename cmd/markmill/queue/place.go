@@ -17,7 +17,7 @@ import (
 	"markmill/runs"
 )
 
-// place opens where larger files are kept; nil without one. Those who write there learn at once if they cannot.
+// place opens the place for larger files; nil without one. Commands that write there fail at once if they cannot.
 func place(ctx context.Context, at string, writes bool) (jetstream.Place, error) {
 	bad := func(why, hint string) error {
 		shown := at
@@ -58,7 +58,7 @@ func place(ctx context.Context, at string, writes bool) (jetstream.Place, error)
 	return folder(at), nil
 }
 
-// bucket keeps parts in an object store, which shows an object when all of it is there.
+// bucket keeps parts in an object store, where an object is visible only when it is complete.
 type bucket struct {
 	at     string
 	client remote.Client
@@ -72,18 +72,18 @@ func (b bucket) Get(ctx context.Context, part string, most int64) ([]byte, error
 	return b.client.Read(ctx, b.at+"/"+part, most)
 }
 
-// Sweep removes nothing: a rule of the bucket does.
+// Sweep removes nothing: a lifecycle rule of the bucket does.
 func (b bucket) Sweep(context.Context, func(string) bool, time.Time) (int, int64, error) {
 	return 0, 0, nil
 }
 
-// folder keeps parts in a folder that machines share, in folders by their first two digits.
+// folder keeps parts in a shared folder, in subfolders by their first two digits.
 type folder string
 
 func (f folder) path(part string) string { return filepath.Join(string(f), part[:2], part) }
 
-// Put renames a part to its name when all of it is on the disk. The time of one that is there becomes now, so that a
-// sweep spares it.
+// Put renames a part to its name when it is complete on the disk. It sets the time of an existing part to now, so that
+// a sweep keeps it.
 func (f folder) Put(ctx context.Context, part string, data []byte) error {
 	path, now := f.path(part), time.Now()
 	if os.Chtimes(path, now, now) == nil {
@@ -112,7 +112,7 @@ func (f folder) Get(_ context.Context, part string, most int64) ([]byte, error) 
 	return io.ReadAll(io.LimitReader(file, most+1)) // the digest of a longer one differs
 }
 
-// Sweep also removes what a writer that was killed has left.
+// Sweep also removes temporary files of killed writers.
 func (f folder) Sweep(_ context.Context, named func(string) bool, before time.Time) (n int, size int64, err error) {
 	files, err := filepath.Glob(filepath.Join(string(f), "[0-9a-f][0-9a-f]", "*"))
 	for _, path := range files {

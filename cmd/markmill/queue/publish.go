@@ -9,8 +9,8 @@ import (
 	"markmill/runs"
 )
 
-// publisher publishes a run as it goes on: its journal with every event, and the other files of the record when a step
-// has ended, because they do not change after that.
+// publisher publishes a run while it runs: the journal with every event, and the other files of the record when a step
+// has ended, because they do not change afterwards.
 type publisher struct {
 	*attempt
 	plan   *engine.Plan
@@ -22,7 +22,7 @@ type publisher struct {
 	err      error // nothing is published after the first
 }
 
-// event publishes an event. The next step does not begin before that.
+// event publishes an event. The next step begins only afterwards.
 func (p *publisher) event(e runs.Event) {
 	if p.err != nil {
 		return
@@ -52,7 +52,7 @@ func (p *publisher) publish(e runs.Event) (err error) {
 	return p.lease.Publish(told(), out)
 }
 
-// journal returns what came to the journal.
+// journal returns what was appended to the journal.
 func (p *publisher) journal() ([]byte, error) {
 	f, err := os.Open(p.record.File(runs.JournalFile))
 	if err != nil {
@@ -69,7 +69,8 @@ func (p *publisher) journal() ([]byte, error) {
 	return b[:n], err
 }
 
-// files publishes what is new or has changed. A file that shows a secret stays here: the end of the run replaces it.
+// files publishes new and changed files. A file that contains a secret is not published: the end of the run replaces
+// it.
 func (p *publisher) files(all bool) (list []queue.File, err error) {
 	root, err := os.OpenRoot(p.record.Path())
 	if err != nil {

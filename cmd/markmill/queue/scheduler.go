@@ -38,7 +38,7 @@ const (
 	findEvery = time.Minute // a notebook whose schedule was saved is seen by then
 )
 
-// jobOf is the id of the job of a due time. Whoever submits it, it is the same, so it is submitted once.
+// jobOf returns the id of the job of a due time. It is the same for every scheduler, so the job is submitted once.
 func jobOf(key string, due time.Time) string { return key + "-" + due.UTC().Format("20060102T150405Z") }
 
 func (p *program) newScheduler(ctx context.Context, lead time.Duration) (*scheduler, error) {
@@ -61,7 +61,7 @@ func (p *program) schedule(ctx context.Context) (int, error) {
 	return exitPass, s.run(ctx, lookEvery)
 }
 
-// run looks, at least once in every, until its context ends.
+// run calls look, at least once in every period, until its context ends.
 func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 	return nil
 }
 
-// look decides for each notebook what is due. A mistake of one does not keep the others from running.
+// look decides for each notebook what is due. A mistake in one does not keep the others from running.
 func (s *scheduler) look(ctx context.Context, now time.Time) {
 	if err := schedules.Beat(runs.Store{Dir: s.Store}, "markmill scheduler", now); err != nil {
 		s.tell("scheduler: %s", err)
@@ -119,8 +119,8 @@ func (s *scheduler) look(ctx context.Context, now time.Time) {
 	}
 }
 
-// step decides for one notebook. The job of a due time is noted before it is submitted, and one that is noted and is
-// not in the queue is submitted again, by the same id.
+// step decides for one notebook. The job of a due time is recorded before it is submitted, and a recorded job that is
+// not in the queue is submitted again, with the same id.
 func (s *scheduler) step(ctx context.Context, n *schedules.Notebook, now time.Time) error {
 	key := schedules.Key(s.scope, n.Path)
 	ended, err := s.finish(ctx, n, key)
@@ -180,8 +180,8 @@ func (s *scheduler) step(ctx context.Context, n *schedules.Notebook, now time.Ti
 	return err
 }
 
-// finish fetches the record of a job that has ended, writes its output and returns how it ended; nil for one that
-// goes on. Done twice, it comes to the same.
+// finish fetches the record of an ended job, writes its output and returns how it ended; nil for an unfinished one. It
+// is idempotent.
 func (s *scheduler) finish(ctx context.Context, n *schedules.Notebook, key string) (*schedule.Run, error) {
 	st, err := s.states.Load(ctx, key)
 	if err != nil || st.Run == nil || st.Run.Ended {
@@ -220,8 +220,8 @@ func (s *scheduler) finish(ctx context.Context, n *schedules.Notebook, key strin
 	return &r, err
 }
 
-// mirror notes in the store what the job is about to leave in the repository, for runs that go on meanwhile, and for
-// markmill schedule.
+// mirror records in the store what the job is about to write to the repository, for concurrent runs and for markmill
+// schedule.
 func (s *scheduler) mirror(n *schedules.Notebook, st schedule.State, r *schedule.Run, h *queue.History) (
 	*schedules.Keeper, error) {
 	eng, _, err := api.NewEngine(s.repo.Root())
@@ -242,7 +242,7 @@ func (s *scheduler) mirror(n *schedules.Notebook, st schedule.State, r *schedule
 	})
 }
 
-// refusal is why a notebook cannot be submitted at all.
+// refusal is the reason why a notebook cannot be submitted at all.
 type refusal struct{ error }
 
 // start submits a job as a person would.
@@ -279,7 +279,7 @@ func (s *scheduler) start(ctx context.Context, n *schedules.Notebook, r *schedul
 // resumeSchedule is the command that ends a pause.
 const resumeSchedule = "resume-schedule"
 
-// pauseSchedule has the schedulers of the queue pause a notebook; resumeSchedule ends that.
+// pauseSchedule makes the schedulers of the queue pause a notebook; resumeSchedule ends the pause.
 func (p *program) pauseSchedule(ctx context.Context) (int, error) {
 	s, err := p.newScheduler(ctx, leadTime)
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// rows is a sweep whose rows are jobs. What is to be done comes as lines of RowCall on standard input; each row that
-// has ended goes out as a line of RowEnd, when its record is here.
+// rows is a sweep whose rows are jobs. It reads requests as lines of RowCall from standard input, and prints a line of
+// RowEnd for each ended row once its record is here.
 type rows struct {
 	*program
 	pending map[string]*queue.Spec
 }
 
-// pollRows is how often the states of all jobs are asked for.
+// pollRows is how often the states of all jobs are requested.
 const pollRows = 200 * time.Millisecond
 
-// sweep ends with its input, and not with a signal, which is for the program that began it: jobs outlive both.
+// sweep ends when its input ends, and ignores signals, which are for its parent. The jobs outlive both.
 func (p *program) sweep(ctx context.Context) (int, error) {
 	ctx = context.WithoutCancel(ctx)
 	r := &rows{program: p, pending: map[string]*queue.Spec{}}
@@ -68,7 +68,7 @@ func (p *program) sweep(ctx context.Context) (int, error) {
 	}
 }
 
-// begin submits a row, unless an earlier process of the sweep did.
+// begin submits a row, unless an earlier process of the sweep has.
 func (r *rows) begin(ctx context.Context, spec *queue.Spec) error {
 	if r.Server.URL != "" {
 		r.Spec = spec

@@ -8,7 +8,7 @@ import (
 	"markmill/engine"
 )
 
-// warmth is the interpreter that a worker has ready for the next run.
+// warmth holds the interpreter that a worker keeps ready for the next run.
 type warmth struct {
 	mu    sync.Mutex
 	ready *engine.Warm
@@ -17,10 +17,10 @@ type warmth struct {
 	over  bool
 }
 
-// warmAfter is how long after a job the next interpreter starts: whoever waits for that job fetches its record first.
+// warmAfter is the pause after a job before the next interpreter starts, so that the record can be fetched first.
 const warmAfter = 200 * time.Millisecond
 
-// take returns what the run of a plan can begin with, to one caller alone; nil if there is nothing.
+// take returns the prepared interpreter if the run of a plan can use it, to one caller only; nil if there is none.
 func (w *warmth) take(plan *engine.Plan, eng *engine.Engine) *engine.Warm {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -32,7 +32,7 @@ func (w *warmth) take(plan *engine.Plan, eng *engine.Engine) *engine.Warm {
 	return ready
 }
 
-// make makes ready, while the worker waits, what a run like the one before can begin with.
+// make prepares, while the worker waits, an interpreter for a run like the last one.
 func (w *warmth) make(ctx context.Context, plan func() (*engine.Engine, *engine.Plan, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *warmth) make(ctx context.Context, plan func() (*engine.Engine, *engine.
 	})
 }
 
-// close frees what is ready.
+// close ends the prepared interpreter.
 func (w *warmth) close() {
 	w.mu.Lock()
 	w.over = true

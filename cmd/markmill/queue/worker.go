@@ -87,8 +87,7 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 	return exitPass, errors.Join(errs...)
 }
 
-// claimStore takes the first store of workers that no other process has. What a worker that was killed left there, the
-// next run in it removes.
+// claimStore locks the first free store of workers. The next run in it removes what a killed worker left there.
 func (w *worker) claimStore() (release func(), err error) {
 	for n := range maxWorkers {
 		dir := w.dir("workers", strconv.Itoa(n))
