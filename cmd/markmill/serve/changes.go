@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// changesEvery is how often a page is told that it is old, at most.
+// changesEvery is the least time between two notices that a page has changed.
 const changesEvery = time.Second
 
-// changes answers with events that say only that there is something new: the page loads itself again then. look
-// returns a number that differs after each change, and whether there will be none any more.
+// changes streams events that say only that the page has changed; the page then reloads itself. look returns a number
+// that differs after each change, and whether no further change will come.
 func (s *server) changes(w http.ResponseWriter, r *http.Request, look func() (state int64, ended bool)) {
 	if s.watching.Add(1) > maxWatching {
 		s.watching.Add(-1)

@@ -17,9 +17,9 @@ import (
 	"markmill/engine/queue/desk"
 )
 
-// clerk is the process that answers what the pages ask of the queue: markmill jobs desk. The workbench links no NATS,
-// and the start of an embedded server takes up to a second. It is started when the first page asks, and ended when
-// none has asked for a while: the server of an embedded queue then belongs to whoever needs it.
+// clerk is the process that answers the pages' requests to the queue: markmill jobs desk. The workbench does not link
+// NATS, and the start of an embedded server takes up to a second. The clerk starts with the first request and ends when
+// there was none for a while, so that another process can run the embedded server.
 type clerk struct {
 	mutex  sync.Mutex
 	at     *office // nil: none is there
@@ -27,7 +27,7 @@ type clerk struct {
 	rest   *time.Timer
 }
 
-// office is a process that answers.
+// office is a running clerk process.
 type office struct {
 	client *rpc.Client
 	cmd    *exec.Cmd
@@ -41,7 +41,7 @@ const (
 	askTime    = 20 * time.Second // for an answer, with the start of the process
 )
 
-// unavailable is the status of an answer for which the queue would be needed.
+// unavailable is the status of an answer that would need the queue.
 func unavailable(err error) int {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return http.StatusServiceUnavailable
@@ -49,10 +49,10 @@ func unavailable(err error) int {
 	return http.StatusNotFound
 }
 
-// errNoQueue says that nothing was ever submitted here, and no server is named.
+// errNoQueue says that nothing was ever submitted here, and no server is configured.
 var errNoQueue = errors.New("there is no queue here")
 
-// hasQueue reports whether there is a queue to ask, so that looking at a page does not make one.
+// hasQueue reports whether there is a queue, so that viewing a page does not create one.
 func (s *server) hasQueue() bool {
 	if os.Getenv("MARKMILL_NATS") != "" {
 		return true
@@ -61,7 +61,7 @@ func (s *server) hasQueue() bool {
 	return err == nil
 }
 
-// inquire asks the queue. A process that has ended meanwhile is started again, once.
+// inquire sends a request to the queue. A clerk that has ended meanwhile is restarted, once.
 func (s *server) inquire(ctx context.Context, method string, what, to any) error {
 	if !s.hasQueue() {
 		return errNoQueue
@@ -91,7 +91,7 @@ func (s *server) inquire(ctx context.Context, method string, what, to any) error
 	}
 }
 
-// begin returns the process that answers, and starts it if there is none.
+// begin returns the clerk's process, and starts it if there is none.
 func (c *clerk) begin(s *server) (*office, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -139,7 +139,7 @@ type pipe struct {
 func (p pipe) Write(text []byte) (int, error) { return p.in.Write(text) }
 func (p pipe) Close() error                   { return errors.Join(p.in.Close(), p.ReadCloser.Close()) }
 
-// end ends a question.
+// end ends a request.
 func (c *clerk) end() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

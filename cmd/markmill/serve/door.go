@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// door is how the workbench is reached: where it listens, under which names, and through whom.
+// door is how the workbench is reached: its address, its names, and its proxy.
 type door struct {
 	address  string // host and port
 	loopback bool   // only this machine can connect
@@ -46,7 +46,7 @@ func (d *door) origin() string {
 	return "https://" + net.JoinHostPort(names[0], port)
 }
 
-// known reports whether a name is one of the certificate's or of --host.
+// known reports whether a name is in the certificate or is that of --host.
 func (d *door) known(name string) bool {
 	if slices.ContainsFunc(d.hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
 		return true
@@ -74,7 +74,7 @@ func (d *door) admits(remote string) bool {
 	return d.loopback || d.cert != nil || d.isProxy(remote)
 }
 
-// presented is the name that the proxy says; "" where none, or somebody else, says one.
+// presented returns the user that the proxy names; "" if there is none, or the request is not from the proxy.
 func (d *door) presented(r *http.Request) (string, error) {
 	if d.header == "" || !d.isProxy(r.RemoteAddr) {
 		return "", nil
@@ -87,7 +87,7 @@ func (d *door) presented(r *http.Request) (string, error) {
 	return strings.TrimSpace(strings.Join(values, "")), nil
 }
 
-// newDoor checks the options of listening against each other, and listens.
+// newDoor checks that the options of listening agree, and listens.
 func newDoor(ctx context.Context, o Options) (d door, l net.Listener, err error) {
 	fail := func(words string, args ...any) (door, net.Listener, error) {
 		return door{}, nil, fmt.Errorf("--listen %s: "+words, append([]any{o.Listen}, args...)...)
@@ -141,8 +141,8 @@ func newDoor(ctx context.Context, o Options) (d door, l net.Listener, err error)
 	return d, l, nil
 }
 
-// behind is a listener of which as many connections are open as the workbench answers, with TLS where there is a
-// certificate.
+// behind returns a listener that limits the open connections to those that the workbench answers, with TLS if there is
+// a certificate.
 func (d *door) behind(l net.Listener) net.Listener {
 	l = netutil.LimitListener(l, maxConnections)
 	if d.cert == nil {

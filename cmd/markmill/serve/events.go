@@ -23,7 +23,7 @@ const (
 	eventsTime = 10 * time.Second
 )
 
-// happened is what /events says of a run.
+// happened is an event of /events about a run.
 type happened struct {
 	Run      runs.RunID       `json:"run_id"`
 	Notebook string           `json:"notebook,omitzero"`
@@ -35,15 +35,15 @@ type happened struct {
 	Answer   string           `json:"answer,omitzero"` // granted or denied
 }
 
-// Types of events that no journal has.
+// Types of events that are in no journal.
 const (
 	approvalAnswered runs.EventType = "approval.answered" // a person has answered; the next run uses it
 	runInterrupted   runs.EventType = "run.interrupted"   // its process has gone without an end in the journal
 	eventsReset      runs.EventType = "reset"             // events are missing before the next one
 )
 
-// feed is the stream of what happens in all runs. It begins with its first client, and keeps the last events, so that a
-// client that comes back gets what it missed. No client is waited for: each reads what is kept, at its own pace.
+// feed is the stream of the events of all runs. It begins with its first client, and keeps the latest events, so that a
+// client that reconnects gets what it missed. It waits for no client: each reads the kept events at its own pace.
 type feed struct {
 	store runs.Store
 	end   <-chan struct{}
@@ -55,7 +55,7 @@ type feed struct {
 	news  chan struct{} // closed when there is more
 }
 
-// begin begins the feed, with what is there already as old.
+// begin starts the feed; existing events count as old.
 func (f *feed) begin() error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -106,7 +106,7 @@ func (f *feed) place(last string) (next int, reset bool) {
 	return n + 1, false
 }
 
-// after are the events from a number on, and what tells of more. fallen says that they are kept no more.
+// after returns the events from a number on, and a channel that signals more. fallen says that they are no longer kept.
 func (f *feed) after(next int) (text string, upTo int, more <-chan struct{}, fallen bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -118,7 +118,7 @@ func (f *feed) after(next int) (text string, upTo int, more <-chan struct{}, fal
 	return strings.Join(list, ""), next + len(list), f.news, false
 }
 
-// events answers with what happens in all runs, as it happens.
+// events streams the events of all runs.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	if s.watching.Add(1) > maxWatching {
 		s.watching.Add(-1)
@@ -177,7 +177,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watcher looks for what is new in the journals.
+// watcher looks for new events in the journals.
 type watcher struct {
 	*feed
 	changed  time.Time // of the list of runs, when it was read
@@ -276,7 +276,7 @@ func (w *watcher) watch() {
 	}
 }
 
-// step publishes what is new in a run. It returns true when nothing more can come.
+// step publishes the new events of a run. It returns true when no more can come.
 func (w *watcher) step(id runs.RunID, f *followed) (done bool) {
 	alive := f.record.Alive()
 	for {

@@ -36,7 +36,7 @@ func parseRole(word string) (role, error) {
 	return 0, fmt.Errorf("%q is no role; they are read, run and approve", word)
 }
 
-// session is who asks: a browser that has signed in, or a program with a token.
+// session is the source of a request: a browser that has signed in, or a program with a token.
 type session struct {
 	id         string
 	name       string // of the person; "" is the user who started the workbench
@@ -46,7 +46,7 @@ type session struct {
 	last       time.Time
 }
 
-// guard decides who may ask for what.
+// guard decides who may do what.
 type guard struct {
 	door
 	port   string
@@ -119,8 +119,8 @@ func (g *guard) invite(r role) string {
 	return g.origin() + "/sign-in?token=" + token
 }
 
-// all stands before every address: a page of another name, which DNS has turned into this machine, gets nothing, and
-// no answer may be framed, sniffed, cached or run.
+// all wraps every handler. It refuses requests for another host name (DNS rebinding), and keeps answers from being
+// framed, sniffed, cached or run.
 func (g *guard) all(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -157,10 +157,10 @@ func (g *guard) all(next http.Handler) http.Handler {
 
 type sessionKey struct{}
 
-// of is the session of a request that let has let through.
+// of returns the session of a request that let has admitted.
 func of(r *http.Request) *session { return r.Context().Value(sessionKey{}).(*session) }
 
-// let lets a request through whose session has the role. A form has the session's token, too.
+// let admits a request if its session has the role. A form must also carry the session's token.
 func (g *guard) let(needs role, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s, no := g.who(r)
@@ -263,7 +263,7 @@ func (g *guard) signIn(w http.ResponseWriter, r *http.Request) {
 		Body: notice{Words: "You are signed in.", Link: "/", Label: "Continue"}})
 }
 
-// drop forgets the session that was used the longest ago.
+// drop forgets the least recently used session.
 func (g *guard) drop() {
 	var oldest *session
 	for _, s := range g.sessions {

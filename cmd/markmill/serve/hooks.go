@@ -22,10 +22,10 @@ import (
 	"markmill/render/plain"
 )
 
-// webhookActor is whom the records of runs name that a push began. No person has that name.
+// webhookActor is the actor in the records of runs that a push started. No person can have that name.
 const webhookActor = "webhook"
 
-// WebhookVariable has the secret of webhooks in the environment.
+// WebhookVariable is the environment variable with the secret of webhooks.
 const WebhookVariable = "MARKMILL_WEBHOOK_SECRET"
 
 // Pushes that come within pushQuiet of each other are one, up to pushMost after the first. pullTime is how long a fetch
@@ -38,8 +38,8 @@ const (
 	minSecret     = 16
 )
 
-// hooks takes what a forge tells of pushes: it fetches, and runs what has become outdated, once for several pushes, and
-// never twice at the same time.
+// hooks handles the pushes that a forge reports: it fetches, and runs what has become outdated, once for several
+// pushes, and never twice at the same time.
 type hooks struct {
 	secret []byte // none: there is no webhook
 	run    func(context.Context)
@@ -51,7 +51,7 @@ type hooks struct {
 	push  chan struct{} // holds one push that no run has seen
 }
 
-// newHooks reads the secret: of a file, or else of the environment.
+// newHooks reads the secret from a file, or else from the environment.
 func newHooks(file string, g *guard) (*hooks, error) {
 	h := &hooks{guard: g, seen: map[[sha256.Size]byte]bool{}, push: make(chan struct{}, 1)}
 	secret, from := []byte(os.Getenv(WebhookVariable)), WebhookVariable
@@ -80,7 +80,7 @@ func newHooks(file string, g *guard) (*hooks, error) {
 }
 
 // signed reports whether a delivery is from a forge that knows the secret: by the signature of its body (GitHub, Gitea,
-// Forgejo), or by the secret itself (GitLab). None of the comparisons tells by its time how much was right.
+// Forgejo), or by the secret itself (GitLab). The comparisons take constant time.
 func (h *hooks) signed(header http.Header, body []byte) bool {
 	sum := hmac.New(sha256.New, h.secret)
 	sum.Write(body)
@@ -95,7 +95,7 @@ func (h *hooks) signed(header http.Header, body []byte) bool {
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1
 }
 
-// isPush reports whether a delivery is of a push.
+// isPush reports whether a delivery reports a push.
 func isPush(header http.Header) bool {
 	for _, name := range []string{"X-GitHub-Event", "X-Gitea-Event", "X-Forgejo-Event"} {
 		if kind := header.Get(name); kind != "" {
@@ -168,7 +168,7 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, words)
 }
 
-// serve runs what pushes ask for, one after the other, until ctx ends.
+// serve handles the pushes one after the other, until ctx ends.
 func (h *hooks) serve(ctx context.Context) {
 	for {
 		select {
@@ -192,7 +192,7 @@ func (h *hooks) serve(ctx context.Context) {
 	}
 }
 
-// pushed brings the checkout to what was pushed, if nothing in it is in the way, and runs what is outdated there.
+// pushed updates the checkout to the pushed commit, if no local change prevents it, and runs what is outdated there.
 func (s *server) pushed(ctx context.Context) {
 	tell := func(words string) { s.guard.say("Webhook: " + plain.Cut(plain.OneLine(words), 1000)) }
 	pulling, cancel := context.WithTimeout(ctx, pullTime)

@@ -11,21 +11,21 @@ import (
 	"markmill/render/plain"
 )
 
-// catchingUp runs what is outdated, once at a time. It goes on when the workbench ends, as each run does.
+// catchingUp runs what is outdated, one process at a time. It continues when the workbench ends, as each run does.
 type catchingUp struct {
 	mutex  sync.Mutex
 	going  bool
 	failed string // what the last one said, if it did not end well
 }
 
-// state says whether one goes on, and what the last one failed for.
+// state reports whether one is running, and why the last one failed.
 func (c *catchingUp) state() (going bool, failed string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.going, c.failed
 }
 
-// begin reports whether another one may begin.
+// begin reports whether another one may start.
 func (c *catchingUp) begin() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
