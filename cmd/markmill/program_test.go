@@ -71,10 +71,10 @@ func runTests(m *testing.M) (code int) {
 		return 1
 	}
 	os.Setenv("PATH", testSetup.binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	// Tests wait most of their time: for a program that is to be killed, a limit, a disk.
+	// Tests wait for half of their time: for a program that is to be killed, a limit, a disk.
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); err == nil && f.Value.String() == f.DefValue {
-		err = f.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0)))
+		err = f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0)))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
