@@ -36,8 +36,8 @@ func (a *app) bisectCommand() *cobra.Command {
 bad commit and the step. A run that passes is good. With --scrap, a run is good if the condition on the scrap
 holds, and with --step, if that step passes. The notebook is the one in the checkout, on every commit.
 
-Existing runs are used first, if they ran the same steps and their records verify. An interrupted search therefore
-continues when it is started again. The checkout, HEAD and .git/bisect are not touched.
+Existing runs of the same notebook with the same inputs are used first, if their records verify. An interrupted search
+therefore continues when it is started again. The checkout, HEAD and .git/bisect are not touched.
 
 A commit is skipped if it cannot be tested: the notebook cannot be planned on it or is blocked, an interpreter does not
 start, a step tagged setup fails, a step exits with 125 (as for git bisect run), or the scrap or the step is not

@@ -99,7 +99,7 @@ func TestOutdatedByEveryTool(t *testing.T) {
 	for _, file := range files {
 		for _, pooled := range []bool{false, true} {
 			name := strings.TrimSuffix(filepath.Base(file), ".txtar")
-			quick := !pooled && slices.Contains([]string{"git", "python"}, name)
+			quick := !pooled && slices.Contains([]string{"background", "git", "python"}, name)
 			if pooled {
 				name += "_pooled"
 			}

@@ -313,7 +313,7 @@ func singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, g
 	}
 	s := &queue.Singleton{Key: key, Overlap: front.Overlap}
 	if s.Overlap == queue.OverlapSteer {
-		s.Say = "This run was requested again; it continues instead, with these parameters:\n"
+		s.Say = "This run was requested again, and no second one is started. Continue with these parameters:\n"
 		for _, b := range given {
 			s.Say += b.Param.Name + " = " + b.Value.String() + "\n"
 		}
@@ -461,7 +461,8 @@ Exit codes: as of its commands.`,
 			"says who canceled it and why.", "0 it is canceled, or its worker was asked to, 2 there is no such " +
 			"job, 3 the queue cannot be reached.", true, false},
 		{"steer", "Send a message to the agent that is working on a job", "Sends TEXT to the agent " +
-			"that is working on a step of a job, as markmill runs steer does for a run.", "0 it was handed over, " +
+			"that is working on a step of a job, as markmill runs steer does for a run.\n" +
+			"The record says who sent it.", "0 it was handed over, " +
 			"2 no worker has the job, or no agent is working in it, 3 the queue cannot be reached.", false, false},
 		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Running jobs continue. markmill jobs " +
 			"shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
@@ -522,8 +523,8 @@ func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
 		Long: `Lists jobs with their state: held (waits for the jobs of --after), enqueued, unapproved (its run needs an approval),
-leased (a worker has taken it), running (and which step), completed, failed, canceled, dead (given up). The job whose
-state changed last comes first.
+leased (a worker has taken it), running (and which step), completed, failed, canceled, dead (given up). The job that
+was submitted, taken, released or ended last comes first.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n" +
