@@ -37,18 +37,19 @@ def facts(found):
     return "".join(f"- {name}: {value}\n" for name, value in found.items())
 
 
-BEGIN, END = "<!-- figures: bench/run writes what stands here -->", "<!-- end of figures -->"
+END = "<!-- end of figures -->"
 
 
-def put_into(path, text):
-    """Replaces what stands between the two marks of a Markdown file."""
+def put_into(path, text, program="bench/run"):
+    """Replaces what stands between the two marks of a Markdown file, of which the first names the program."""
+    mark = f"<!-- figures: {program} writes what stands here -->"
     with open(path, encoding="utf-8") as file:
-        head, begin, rest = file.read().partition(BEGIN)
+        head, begin, rest = file.read().partition(mark)
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"bench/run: {path} has no place for figures: {BEGIN} … {END}")
+        raise SystemExit(f"{program}: {path} has no place for figures: {mark} … {END}")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{head}{BEGIN}\n\n{text}\n{END}{tail}")
+        file.write(f"{head}{mark}\n\n{text}\n{END}{tail}")
 
 
 def as_json(rows, found):
