@@ -98,7 +98,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 // checkTests sums up the test steps.
 func (r *run) checkTests() error {
 	var data runs.VerificationData
-	passed, failed := false, false
+	passed, failed, empty := false, false, false
 	for _, s := range r.plan.steps {
 		if !s.Has(notebooks.TagTest) {
 			continue
@@ -106,8 +106,10 @@ func (r *run) checkTests() error {
 		got := r.results[s.ID]
 		data.Steps = append(data.Steps, runs.VerificationStep{Step: s.ID, Status: got.Status, Exit: got.Exit,
 			DurationNS: got.DurationNS, Tests: got.Tests})
+		none := got.Tests != nil && got.Tests.Passed+got.Tests.Failed+got.Tests.Skipped == 0
+		empty = empty || none
 		// one that fails as expected proves something else
-		passed = passed || got.Status == runs.StepPassed && got.Exit == 0
+		passed = passed || got.Status == runs.StepPassed && got.Exit == 0 && !none
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
 	data.Passed, data.Judges = passed && !failed, r.judged
@@ -115,6 +117,8 @@ func (r *run) checkTests() error {
 	switch {
 	case len(data.Steps) == 0:
 		data.Skipped = "no step is tagged test"
+	case !passed && !failed && empty:
+		data.Skipped = "no test ran: the test runner counted none"
 	case !passed && !failed:
 		data.Skipped = "no test step passed, and none failed: they were skipped, or allowed or expected to fail"
 	}
@@ -122,8 +126,8 @@ func (r *run) checkTests() error {
 		r.testsRequired(&data)
 	}
 	for _, b := range r.verdict.blockers {
-		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected ||
-			b.Code == runs.CodeJudgeChanged {
+		switch b.Code {
+		case runs.CodeVerificationFailed, runs.CodeTestsFailed, runs.CodeReviewerRejected, runs.CodeJudgeChanged:
 			data.Blockers = append(data.Blockers, b)
 		}
 	}

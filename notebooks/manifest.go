@@ -1,6 +1,8 @@
 package notebooks
 
 import (
+	"slices"
+
 	"markmill/notebooks/codec"
 )
 
@@ -108,6 +110,13 @@ type ManifestCommand struct {
 // its code passes.
 func (s *ManifestStep) Tolerated() bool {
 	return s.Status == "allowed" || s.Status == "pass" && s.Exit != nil && *s.Exit != 0
+}
+
+// HidesFailures reports whether the step is said to have passed though its runner counted failed tests, and nothing says
+// that they were allowed or expected. Versions before the code tests_failed wrote such steps.
+func (s *ManifestStep) HidesFailures() bool {
+	return s.Status == "pass" && !s.Tolerated() && s.Tests != nil && s.Tests.Failed > 0 &&
+		!slices.Contains(s.Weakened, TagAllowFailure)
 }
 
 // Where counts of tests come from. Either can be made up by a script that a test step calls.

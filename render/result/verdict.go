@@ -249,8 +249,8 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		return fmt.Sprintf("%s changed %s during the last test or after it, so what was "+
 			"tested is not what is left", step,
 			paths)
-	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" &&
-		b.Rule == "":
+	case b.Step != "" && (b.Code == runs.CodeStepFailed || b.Code == runs.CodeTestsFailed ||
+		b.Code == runs.CodeVerificationFailed && b.Rule == ""):
 		return fmt.Sprintf("%s failed: %s", step, message)
 	case b.Code == runs.CodeCheckCritical:
 		return fmt.Sprintf("%s: %s", code(b.Rule), message)
