@@ -113,6 +113,7 @@ func (r *run) checkTests() error {
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
 	data.Passed, data.Judges = passed && !failed, r.judged
+	_, data.WrittenAfter = r.verdict.tested.untested(r.ws.tree.Watches)
 	r.judgeBlockers()
 	switch {
 	case len(data.Steps) == 0:
@@ -152,18 +153,8 @@ func (r *run) testsRequired(data *runs.VerificationData) {
 }
 
 // checkSource compares the end with the beginning: the result is what was tested, and the user's checkout is unchanged.
-// After a failed step, a test that did not run is not reported as well.
 func (r *run) checkSource(ctx context.Context) error {
-	if r.verdict.tested && len(r.verdict.untested) > 0 && r.verdict.failed == "" {
-		var paths []string
-		for _, c := range r.verdict.untested {
-			paths = append(paths, c.paths...)
-		}
-		slices.Sort(paths)
-		r.verdict.blockers = append(r.verdict.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree,
-			Step: r.verdict.untested[0].step, Rule: runs.RuleTestedIsLeft, Paths: firstPaths(slices.Compact(paths)),
-			Message: "files changed during the last test step or after it, so what was tested is not what is left"})
-	}
+	r.testedIsLeft()
 	if r.plan.source == nil {
 		return nil
 	}

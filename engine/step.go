@@ -393,10 +393,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		}
 		return
 	}
-	if s.Has(notebooks.TagTest) && !bad(done.Status) {
-		r.verdict.tested, r.verdict.untested = true, nil
-	}
-	r.verdict.changed(s.ID, change)
+	r.verdict.tested.step(s.ID, change, s.Has(notebooks.TagTest) && !bad(done.Status))
 	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
 		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+
 			firstOf(changedNames(change.Files))

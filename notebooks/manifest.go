@@ -40,9 +40,11 @@ type Manifest struct {
 	Inputs   *Inputs           `json:"inputs,omitzero"`
 	Contract *ManifestContract `json:"contract,omitempty"`
 	Judges   *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
-	Lanes    *ManifestLanes    `json:"lanes,omitempty"`  // nil unless attempts were compared
-	Verdict  string            `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
-	Regions  []ManifestRegion  `json:"regions"`          // set by Splice
+	// WrittenAfter are the files that came or changed during the last test step or after it, and that no test read.
+	WrittenAfter []string         `json:"written_after,omitempty"`
+	Lanes        *ManifestLanes   `json:"lanes,omitempty"`  // nil unless attempts were compared
+	Verdict      string           `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
+	Regions      []ManifestRegion `json:"regions"`          // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
 	ReportMode bool `json:"report_mode,omitzero"`
 	// Signature is an SSH signature of the manifest without this member; empty where no key is configured.
