@@ -98,7 +98,7 @@ func (r *run) checkDiff(ctx context.Context) error {
 // checkTests sums up the test steps.
 func (r *run) checkTests() error {
 	var data runs.VerificationData
-	passed, failed := false, false
+	passed, failed, empty := false, false, false
 	for _, s := range r.plan.steps {
 		if !s.Has(notebooks.TagTest) {
 			continue
@@ -106,15 +106,20 @@ func (r *run) checkTests() error {
 		got := r.results[s.ID]
 		data.Steps = append(data.Steps, runs.VerificationStep{Step: s.ID, Status: got.Status, Exit: got.Exit,
 			DurationNS: got.DurationNS, Tests: got.Tests})
+		none := got.Tests != nil && got.Tests.Passed+got.Tests.Failed+got.Tests.Skipped == 0
+		empty = empty || none
 		// one that fails as expected proves something else
-		passed = passed || got.Status == runs.StepPassed && got.Exit == 0
+		passed = passed || got.Status == runs.StepPassed && got.Exit == 0 && !none
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
 	data.Passed, data.Judges = passed && !failed, r.judged
+	_, data.WrittenAfter = r.verdict.tested.untested(r.ws.tree.Watches)
 	r.judgeBlockers()
 	switch {
 	case len(data.Steps) == 0:
 		data.Skipped = "no step is tagged test"
+	case !passed && !failed && empty:
+		data.Skipped = "no test ran: the test runner counted none"
 	case !passed && !failed:
 		data.Skipped = "no test step passed, and none failed: they were skipped, or allowed or expected to fail"
 	}
@@ -122,8 +127,8 @@ func (r *run) checkTests() error {
 		r.testsRequired(&data)
 	}
 	for _, b := range r.verdict.blockers {
-		if b.Code == runs.CodeVerificationFailed || b.Code == runs.CodeReviewerRejected ||
-			b.Code == runs.CodeJudgeChanged {
+		switch b.Code {
+		case runs.CodeVerificationFailed, runs.CodeTestsFailed, runs.CodeReviewerRejected, runs.CodeJudgeChanged:
 			data.Blockers = append(data.Blockers, b)
 		}
 	}
@@ -148,18 +153,8 @@ func (r *run) testsRequired(data *runs.VerificationData) {
 }
 
 // checkSource compares the end with the beginning: the result is what was tested, and the user's checkout is unchanged.
-// After a failed step, a test that did not run is not reported as well.
 func (r *run) checkSource(ctx context.Context) error {
-	if r.verdict.tested && len(r.verdict.untested) > 0 && r.verdict.failed == "" {
-		var paths []string
-		for _, c := range r.verdict.untested {
-			paths = append(paths, c.paths...)
-		}
-		slices.Sort(paths)
-		r.verdict.blockers = append(r.verdict.blockers, runs.Blocker{Code: runs.CodeDirtyEndingTree,
-			Step: r.verdict.untested[0].step, Rule: runs.RuleTestedIsLeft, Paths: firstPaths(slices.Compact(paths)),
-			Message: "files changed during the last test step or after it, so what was tested is not what is left"})
-	}
+	r.testedIsLeft()
 	if r.plan.source == nil {
 		return nil
 	}

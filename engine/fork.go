@@ -121,7 +121,7 @@ func (i *InterruptedRun) notCarried(s *PlannedStep, was *notebooks.Notebook, par
 		return "" // the same is decided again
 	case !whole(record):
 		return fmt.Sprintf("step %s did not come to its end", s.ID)
-	case bad(done.Status) || slices.ContainsFunc(i.Run.Blockers(), blames):
+	case bad(done.Status) || done.HidesFailures() || slices.ContainsFunc(i.Run.Blockers(), blames):
 		return fmt.Sprintf("step %s did not pass", s.ID)
 	}
 	return ""

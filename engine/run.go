@@ -281,7 +281,7 @@ func (r *run) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.verdict.changed("", change)
+	r.verdict.tested.step("", change, false)
 	if r.late, err = r.inner.take(""); err != nil {
 		return err
 	}

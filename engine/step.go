@@ -288,6 +288,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		if done.Tests, err = r.countTests(s.ID, dir, display, outs); err != nil {
 			return done, artifact(err)
 		}
+		s.believe(&done)
 	}
 	if !session.Alive() {
 		if err := r.sessions.ended(s); err != nil {
@@ -317,6 +318,17 @@ func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus 
 		return runs.StepAllowed
 	}
 	return runs.StepFailed
+}
+
+// believe makes a test step that passed by its exit code, and whose runner counted failed tests, a failed one.
+func (s *PlannedStep) believe(done *runs.StepFinishedData) {
+	if !done.HidesFailures() { // where another exit code was expected, so were the failures
+		return
+	}
+	if done.Status = runs.StepFailed; s.Has(notebooks.TagAllowFailure) {
+		done.Status = runs.StepAllowed
+	}
+	done.Reason = fmt.Sprintf("exit 0, although the test runner counted failed tests: %d", done.Tests.Failed)
 }
 
 // interrupted is the result of a step whose time limit interrupts it and no more: as if its code had raised the
@@ -381,10 +393,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		}
 		return
 	}
-	if s.Has(notebooks.TagTest) && !bad(done.Status) {
-		r.verdict.tested, r.verdict.untested = true, nil
-	}
-	r.verdict.changed(s.ID, change)
+	r.verdict.tested.step(s.ID, change, s.Has(notebooks.TagTest) && !bad(done.Status))
 	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
 		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+
 			firstOf(changedNames(change.Files))
@@ -422,7 +431,11 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		r.verdict.blocked = true
 		r.verdict.fail(s.ID, runs.CodeReviewerRejected, words)
 	case s.Has(notebooks.TagTest):
-		r.verdict.fail(s.ID, runs.CodeVerificationFailed, words)
+		code := runs.CodeVerificationFailed
+		if done.Exit == 0 && done.Tests != nil && done.Tests.Failed > 0 {
+			code = runs.CodeTestsFailed
+		}
+		r.verdict.fail(s.ID, code, words)
 	case r.plan.request.KeepGoing && r.sessions.get(s) != nil:
 		r.verdict.block(runs.Blocker{Code: runs.CodeStepFailed, Step: s.ID, Message: words})
 	default:

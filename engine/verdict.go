@@ -3,7 +3,6 @@ package engine
 import (
 	"slices"
 
-	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -15,15 +14,8 @@ type verdict struct {
 	gated    bool             // a gate was not met: nothing was started
 	blocked  bool             // a blocker found during the run gives the status blocked
 	late     bool             // the run's time limit has passed, and a blocker says so
-	tested   bool             // a test step ran
-	untested []stepChange     // what changed during the last test step or after it
-	mutated  bool             // the user's checkout changed
-}
-
-// stepChange is a step that changed files.
-type stepChange struct {
-	step  notebooks.StepID // "" for changes made when the interpreters were closed
-	paths []string
+	tested   tested
+	mutated  bool // the user's checkout changed
 }
 
 // status derives the run's status. partial says that the command line left steps out.
@@ -80,11 +72,4 @@ func (v *verdict) leaked(step notebooks.StepID) string {
 // leaks reports whether the run would have written a secret anywhere. Nothing of such a run goes into the repository.
 func (v *verdict) leaks() bool {
 	return slices.ContainsFunc(v.blockers, func(b runs.Blocker) bool { return b.Code == runs.CodeSecretLeaked })
-}
-
-// changed notes the files that a step changed, which no later test has seen yet.
-func (v *verdict) changed(step notebooks.StepID, change *worktree.Change) {
-	if len(change.Files) > 0 {
-		v.untested = append(v.untested, stepChange{step, changedNames(change.Files)})
-	}
 }

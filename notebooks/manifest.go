@@ -1,6 +1,8 @@
 package notebooks
 
 import (
+	"slices"
+
 	"markmill/notebooks/codec"
 )
 
@@ -38,9 +40,11 @@ type Manifest struct {
 	Inputs   *Inputs           `json:"inputs,omitzero"`
 	Contract *ManifestContract `json:"contract,omitempty"`
 	Judges   *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
-	Lanes    *ManifestLanes    `json:"lanes,omitempty"`  // nil unless attempts were compared
-	Verdict  string            `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
-	Regions  []ManifestRegion  `json:"regions"`          // set by Splice
+	// WrittenAfter are the files that came or changed during the last test step or after it, and that no test read.
+	WrittenAfter []string         `json:"written_after,omitempty"`
+	Lanes        *ManifestLanes   `json:"lanes,omitempty"`  // nil unless attempts were compared
+	Verdict      string           `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
+	Regions      []ManifestRegion `json:"regions"`          // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
 	ReportMode bool `json:"report_mode,omitzero"`
 	// Signature is an SSH signature of the manifest without this member; empty where no key is configured.
@@ -108,6 +112,13 @@ type ManifestCommand struct {
 // its code passes.
 func (s *ManifestStep) Tolerated() bool {
 	return s.Status == "allowed" || s.Status == "pass" && s.Exit != nil && *s.Exit != 0
+}
+
+// HidesFailures reports whether the step is said to have passed though its runner counted failed tests, and nothing says
+// that they were allowed or expected. Versions before the code tests_failed wrote such steps.
+func (s *ManifestStep) HidesFailures() bool {
+	return s.Status == "pass" && !s.Tolerated() && s.Tests != nil && s.Tests.Failed > 0 &&
+		!slices.Contains(s.Weakened, TagAllowFailure)
 }
 
 // Where counts of tests come from. Either can be made up by a script that a test step calls.

@@ -42,8 +42,8 @@ func (r *Run) Causes() []Cause {
 
 // stepEnds are the codes of blockers that say that a step failed or did not start.
 var stepEnds = []string{
-	CodeStepFailed, CodeVerificationFailed, CodeReviewerRejected, CodeTimeout, CodeProviderUnavailable,
-	CodeStateNotRebuilt,
+	CodeStepFailed, CodeVerificationFailed, CodeTestsFailed, CodeReviewerRejected, CodeTimeout,
+	CodeProviderUnavailable, CodeStateNotRebuilt,
 }
 
 // leadsTo reports whether blocker a may be the cause of blocker b.
@@ -73,6 +73,8 @@ var fixes = map[string]string{
 	CodeDisallowedFileChange: "let the step leave the file alone, or change the rule",
 	CodeChangeTooLarge:       "make the change smaller, or raise the limit",
 	CodeVerificationFailed:   "mend what the test shows",
+	CodeTestsFailed: "mend what fails, or tag the step allow-failure; a command after || decides the exit code, " +
+		"and not what the runner counted",
 	CodeMissingTestCommand:   "tag the step that tests with .test, and let it run",
 	CodeMissingRequiredEvent: "run the notebook again; markmill runs verify shows what the record lacks",
 	CodeJudgeChanged: "leave the protected files as they are, " +

@@ -33,6 +33,8 @@ type VerificationData struct {
 	Blockers []Blocker          `json:"blockers,omitempty"`
 	// Judges is the result of protect, if the run changed protected files; nil if it changed none.
 	Judges *JudgesData `json:"judges,omitempty"`
+	// WrittenAfter are the files that came or changed during the last test step or after it, and that no test read.
+	WrittenAfter []string `json:"written_after,omitempty"`
 }
 
 // JudgesData says which protected files a run changed, and the outcome of the judging steps (test, review) when they

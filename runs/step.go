@@ -139,6 +139,12 @@ type StepFinishedData struct {
 	Unkept bool `json:"unkept,omitzero"`
 }
 
+// HidesFailures reports whether a step is recorded as passed though its runner counted failed tests. Versions before the
+// code tests_failed recorded such steps.
+func (f *StepFinishedData) HidesFailures() bool {
+	return f.Status == StepPassed && f.Exit == 0 && f.Tests != nil && f.Tests.Failed > 0
+}
+
 // ReadsData names the list of what a step read first: what no step before it read, of the tree that the run began with.
 // The file has one notebooks.Input in a line.
 type ReadsData struct {

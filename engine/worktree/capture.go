@@ -28,6 +28,8 @@ type Change struct {
 	// folders not looked into: nested repositories that are no submodules, and a .git elsewhere than at the root
 	Skipped []string
 	Reads   Reads // what was read for the first time
+	// Opened is all that was opened since the last capture, not only for the first time; nil where that is not known.
+	Opened Opened
 }
 
 // Capture finds what changed since the last capture, however the step changed it, and commits the worktree's content as
@@ -57,7 +59,7 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	if err := t.describe(c, t.step); err != nil {
 		return nil, err
 	}
-	if c.Reads, err = t.stepReads(notebooks.StepID(step)); err != nil {
+	if c.Reads, c.Opened, err = t.stepReads(notebooks.StepID(step)); err != nil {
 		return nil, err
 	}
 	commit, err := t.addCommit(t.commit(tree, t.last, message), len(c.Files) > 0)
@@ -67,6 +69,7 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	c.Commit = t.fmt.OID(commit)
 	t.last, t.lastTree = commit, tree
 	t.changed = t.changed || len(c.Files) > 0
+	t.forget() // the engine has opened what changed
 	clear(t.step)
 	return c, nil
 }

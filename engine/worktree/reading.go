@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +26,11 @@ type reading struct {
 	unknown string         // why it is not known; nothing else is set then
 	watch   *reads.Watcher // nil where unknown
 	pending map[string]bool
+	walked  map[string]bool // what has changed, and by its access time was read
 	carried map[string]bool // what the carried step that is captured next had read; nil for a step that runs
 	replays map[string]bool // what carried steps read that ran again: the next step that runs depends on it
 	whole   bool            // the whole tree counts as read
+	lost    bool            // events were lost
 
 	wholeNoted bool // a step has it among what it read
 	wholeBy    notebooks.StepID
@@ -40,7 +43,7 @@ const inPlace = "the run worked in the folder itself"
 
 // watchReads begins to watch what is read, after everything is in place.
 func (t *Tree) watchReads() {
-	r := &reading{pending: map[string]bool{}, replays: map[string]bool{}, files: map[string]notebooks.StepID{},
+	r := &reading{pending: map[string]bool{}, walked: map[string]bool{}, replays: map[string]bool{}, files: map[string]notebooks.StepID{},
 		folders: map[string]notebooks.StepID{}, ignored: map[string]object.Digest{}}
 	t.reading = r
 	if r.unknown = t.opt.ReadsOff; r.unknown != "" {
@@ -172,7 +175,7 @@ func (t *Tree) takeReads(keep func(path string) bool) {
 		return
 	}
 	opened, lost := r.watch.Take()
-	r.whole = r.whole || lost
+	r.whole, r.lost = r.whole || lost, r.lost || lost
 	for p := range opened {
 		if keep(p) {
 			r.pending[p] = true
@@ -180,18 +183,54 @@ func (t *Tree) takeReads(keep func(path string) bool) {
 	}
 }
 
-// walkedReads notes what a walk found by access times.
+// walkedReads notes what a walk found by access times. The engine itself reads what has changed: that a step opened that,
+// only inotify tells.
 func (t *Tree) walkedReads(found map[string]bool) {
 	for p := range found {
+		_, changed := t.total[p]
 		if strings.HasSuffix(p, "/") {
 			p = "/" + strings.TrimPrefix(p, "/")
 		}
-		t.reading.pending[p] = true
+		if changed {
+			t.reading.walked[p] = true
+		} else {
+			t.reading.pending[p] = true
+		}
 	}
 }
 
 // Reads is what a step read first: what no step before it read, of the base tree.
 type Reads []notebooks.Input
+
+// Opened is what a step opened, whether it stands in the base or the run made it, and whether an earlier step read it or
+// not. A file that is opened to be written is in it, too. Of a carried step it is what all steps up to it read.
+type Opened map[string]bool
+
+// Split returns the files and the folders, with paths as in a Change; the root is ".".
+func (o Opened) Split() (files, folders map[string]bool) {
+	files, folders = map[string]bool{}, map[string]bool{}
+	for p := range o {
+		switch {
+		case strings.HasPrefix(p, ".git/"):
+		case strings.HasPrefix(p, "/"):
+			folders[quote.Escaped(cmp.Or(strings.Trim(p, "/"), "."))] = true
+		default:
+			files[quote.Escaped(p)] = true
+		}
+	}
+	return files, folders
+}
+
+// Watches reports whether everything is seen that opens files of a folder, whose path is as in a Change.
+func (t *Tree) Watches(folder string) bool {
+	if !t.SeesReads() {
+		return false
+	}
+	if folder == "." {
+		folder = ""
+	}
+	return t.reading.watch.Watches(quote.Raw(folder))
+}
 
 // SeesReads reports whether what steps read is known.
 func (t *Tree) SeesReads() bool { return t.reading != nil && t.reading.unknown == "" }
@@ -211,19 +250,44 @@ func (t *Tree) LoseReads(why string) {
 	}
 }
 
-// stepReads attributes to a step what was read since the last capture, and returns what is new.
-func (t *Tree) stepReads(step notebooks.StepID) (Reads, error) {
+// stepReads attributes to a step what was read since the last capture, and returns what is new, and all of it.
+func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 	if !t.SeesReads() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	r := t.reading
-	if r.carried != nil {
+	carried := r.carried != nil
+	if carried {
 		maps.Copy(r.replays, r.pending)
 		r.pending, r.carried = r.carried, nil
 	} else {
 		maps.Copy(r.pending, r.replays)
 		clear(r.replays)
 	}
+	opened := Opened(r.pending)
+	if len(r.walked) > 0 {
+		opened = maps.Clone(opened)
+		maps.Copy(r.pending, r.walked)
+		clear(r.walked)
+	}
+	out, err := t.firstReads(step)
+	if carried { // earlier records have only what was read first
+		for p := range r.files {
+			opened[p] = true
+		}
+		for p := range r.folders {
+			opened["/"+p] = true
+		}
+	}
+	if r.lost {
+		opened = nil
+	}
+	return out, opened, err
+}
+
+// firstReads takes what is pending, and returns what no step before this one read of the base tree.
+func (t *Tree) firstReads(step notebooks.StepID) (Reads, error) {
+	r := t.reading
 	base, err := t.BaseView()
 	if err != nil {
 		return nil, err
@@ -275,7 +339,7 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, error) {
 			}
 		}
 	}
-	clear(r.pending)
+	r.pending = map[string]bool{}
 	if len(r.ignored) > ignored { // readFile has opened them, and the folders above
 		t.forget()
 	}

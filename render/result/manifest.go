@@ -36,6 +36,10 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 		m.Scraps, m.ScrapsOmitted = m.Scraps[:notebooks.MaxManifestScraps], n
 	}
 	m.Changes, m.ChangesOmitted = manifestChanges(run)
+	if run.Verification != nil {
+		m.WrittenAfter = run.Verification.WrittenAfter
+		m.WrittenAfter = m.WrittenAfter[:min(len(m.WrittenAfter), notebooks.MaxManifestChanges)]
+	}
 	return m
 }
 

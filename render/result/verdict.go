@@ -37,7 +37,8 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 			line("- " + reason)
 		}
 	}
-	for _, words := range []string{judgesWords(m.Judges), checksWords(m), givenWords(m), headlineWords(m, headline)} {
+	for _, words := range []string{judgesWords(m.Judges), WrittenAfterWords(m.WrittenAfter), checksWords(m), givenWords(m),
+		headlineWords(m, headline)} {
 		if words != "" {
 			line("")
 			line(words)
@@ -249,8 +250,8 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		return fmt.Sprintf("%s changed %s during the last test or after it, so what was "+
 			"tested is not what is left", step,
 			paths)
-	case b.Code == runs.CodeStepFailed && b.Step != "", b.Code == runs.CodeVerificationFailed && b.Step != "" &&
-		b.Rule == "":
+	case b.Step != "" && (b.Code == runs.CodeStepFailed || b.Code == runs.CodeTestsFailed ||
+		b.Code == runs.CodeVerificationFailed && b.Rule == ""):
 		return fmt.Sprintf("%s failed: %s", step, message)
 	case b.Code == runs.CodeCheckCritical:
 		return fmt.Sprintf("%s: %s", code(b.Rule), message)
@@ -272,15 +273,7 @@ func judgesWords(j *notebooks.ManifestJudges) string {
 	if j == nil {
 		return ""
 	}
-	const most = 3
-	var paths []string
-	for _, path := range j.Changed[:min(most, len(j.Changed))] {
-		paths = append(paths, safe.CodeSpan(plain.Escape(path)))
-	}
-	if n := len(j.Changed) - most; n > 0 {
-		paths = append(paths, fmt.Sprintf("%d more", n))
-	}
-	words := "Protected files changed: " + strings.Join(paths, ", ")
+	words := "Protected files changed: " + firstNames(j.Changed)
 	switch {
 	case j.Passed:
 		return words + "; with the base's version the tests pass, too"
@@ -288,6 +281,27 @@ func judgesWords(j *notebooks.ManifestJudges) string {
 		return words + "; with the base's version the tests do not pass"
 	}
 	return words + "; nothing was judged without the change"
+}
+
+// WrittenAfterWords names what was written during the last test or after it; "" if that is nothing.
+func WrittenAfterWords(paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	return "Written after the tests, which did not read it: " + firstNames(paths)
+}
+
+// firstNames lists the first paths as Markdown, and how many more there are.
+func firstNames(paths []string) string {
+	const most = 3
+	var out []string
+	for _, path := range paths[:min(most, len(paths))] {
+		out = append(out, safe.CodeSpan(plain.Escape(path)))
+	}
+	if n := len(paths) - most; n > 0 {
+		out = append(out, fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(out, ", ")
 }
 
 // mostGiven bounds the given parameters in the verdict.

@@ -50,6 +50,8 @@ func (r *reviewer) output(name string) Output {
 	return o
 }
 
+func hidesFailures(s notebooks.ManifestStep) bool { return s.HidesFailures() }
+
 // tell copies what the manifest says of the run.
 func (r *reviewer) tell(o *Output, m *notebooks.Manifest) {
 	o.Status, o.Partial = m.Status, m.Partial
@@ -62,7 +64,7 @@ func (r *reviewer) tell(o *Output, m *notebooks.Manifest) {
 		}
 	case m.Status == "blocked":
 		o.States = append(o.States, Blocked)
-	case m.Status != "pass":
+	case m.Status != "pass" || slices.ContainsFunc(m.Steps, hidesFailures):
 		o.States = append(o.States, Failed)
 	}
 	for _, p := range m.Parameters {
@@ -185,6 +187,8 @@ func (o *Output) runWords() string {
 		return "its run failed"
 	case runs.Interrupted:
 		return "its run was interrupted"
+	case runs.Pass:
+		return "it is said to have passed, and its test runner counted failed tests"
 	}
 	return "its run is " + o.Status
 }

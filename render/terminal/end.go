@@ -138,6 +138,9 @@ func Summary(run *runs.Run, evidence string, color bool) string {
 		}
 		parts = append(parts, strings.Join(codes, ", "))
 	}
+	if v := run.Verification; v != nil && len(v.WrittenAfter) > 0 {
+		parts = append(parts, "written after the tests: "+plain.Some(v.WrittenAfter, 3))
+	}
 	if evidence != "" {
 		parts = append(parts, "evidence: "+plain.Escape(evidence))
 	}

@@ -130,6 +130,22 @@ func (w *Watcher) add(events []byte) {
 // Removed is the name in a folder that says that the folder itself was removed, and nothing in it is watched any more.
 const Removed = "\x00removed"
 
+// Watches reports whether a folder is watched, by its path below the root, which is "".
+func (w *Watcher) Watches(folder string) bool {
+	if folder != "" {
+		folder += "/"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drain()
+	for _, name := range w.folders {
+		if name == folder {
+			return true
+		}
+	}
+	return false
+}
+
 // Take returns what was opened since the last call, until now: files by their path, folders by their path between
 // slashes ("/" is the root). lost says that events were lost: anything may have been opened.
 func (w *Watcher) Take() (opened map[string]bool, lost bool) {
