@@ -306,12 +306,14 @@ func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus 
 		return runs.StepTimeout
 	case out.TerminatedBy == "interrupt":
 		return runs.StepFailed
-	case s.ExpectExit != nil && out.TerminatedBy == "" && !out.Died:
+	case out.Died: // as nbclient does where errors are allowed: the next step would begin without the state
+		return runs.StepFailed
+	case s.ExpectExit != nil && out.TerminatedBy == "":
 		if out.Exit == *s.ExpectExit {
 			return runs.StepPassed
 		}
 		return runs.StepFailed
-	case !failed && !out.Died:
+	case !failed:
 		return runs.StepPassed
 	case s.Has(notebooks.TagAllowFailure) || s.Has(notebooks.TagRaises):
 		return runs.StepAllowed
