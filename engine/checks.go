@@ -41,6 +41,9 @@ func (r *run) checkDiff(ctx context.Context) error {
 		return artifact(err)
 	}
 	r.lastCommit = string(total.Commit)
+	if r.plan.inFolder() || r.plan.mode() == runs.MutationInPlace {
+		r.verdict.mutated = len(total.Files) > 0 || total.IgnoredWritten > 0
+	}
 	f := r.plan.notebook.Front
 	data := runs.DiffCheckedData{BaseCommit: string(r.ws.tree.Base()), ResultCommit: string(total.Commit),
 		ResultTree: string(total.Tree),

@@ -36,6 +36,7 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 		m.Scraps, m.ScrapsOmitted = m.Scraps[:notebooks.MaxManifestScraps], n
 	}
 	m.Changes, m.ChangesOmitted = manifestChanges(run)
+	m.ChangedIn = run.ChangedIn()
 	return m
 }
 
