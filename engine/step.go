@@ -363,11 +363,11 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	data := runs.PatchData{Commit: string(change.Commit), Tree: string(change.Tree), Files: change.Files,
 		Ignored: change.IgnoredWritten}
 	if len(change.Files) > 0 {
-		data.Patch = filepath.ToSlash(filepath.Join(dir, "diff.patch"))
-		data.Digest = runs.DigestOf(change.Patch)
-		if err := runs.WriteFile(r.rec.record.File(dir, "diff.patch"), change.Patch); err != nil {
-			return nil, artifact(err)
+		kept, err := r.rec.keep(path.Join(filepath.ToSlash(dir), "diff.patch"), change.Patch)
+		if err != nil {
+			return nil, err
 		}
+		data.Patch, data.Digest = kept.File, kept.Digest
 	}
 	return change, r.rec.emit(runs.PatchApplied, s.ID, data)
 }

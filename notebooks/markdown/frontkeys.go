@@ -96,8 +96,8 @@ func ReadKey(f *notebooks.Front, key string, value *yaml.Node) error {
 	return read(f, value)
 }
 
-// Vacuous returns an error for a value that restricts nothing where a restriction is expected: an empty list, or a limit
-// of 0. No run begins with one, in a notebook or in a policy; a reader of an older record takes it.
+// Vacuous returns an error for a value that restricts nothing where a restriction is expected: an empty list, or a
+// limit of 0. No run begins with one, in a notebook or in a policy; a reader of an older record takes it.
 func Vacuous(key string, value *yaml.Node) error {
 	const none = "; leave it out, or write mode: none where nothing may change"
 	switch key {
