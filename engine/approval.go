@@ -203,7 +203,7 @@ func (c Conditions) mismatch(answers []runs.Answer, terms *runs.Terms, requester
 // approval requests the run's approval and uses one if there is any. What it finds goes into the journal. A run without
 // an approval is gated.
 func (r *run) approval() error {
-	store, job := r.eng.Store(r.plan.root()).Approvals(), r.eng.Job
+	store, job := r.plan.Store(r.eng).Approvals(), r.eng.Job
 	requester := r.eng.Requester(r.plan.source)
 	if job != nil {
 		requester = job.Requester

@@ -37,14 +37,18 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if err := r.withholdChange("", total); err != nil {
 		return err
 	}
-	if err := r.rec.record.Write(runs.PatchFile, total.Patch); err != nil {
-		return artifact(err)
+	patch, err := r.rec.keep(runs.PatchFile, total.Patch)
+	if err != nil {
+		return err
 	}
 	r.lastCommit = string(total.Commit)
+	if r.plan.inFolder() || r.plan.mode() == runs.MutationInPlace {
+		r.verdict.mutated = len(total.Files) > 0 || total.IgnoredWritten > 0
+	}
 	f := r.plan.notebook.Front
 	data := runs.DiffCheckedData{BaseCommit: string(r.ws.tree.Base()), ResultCommit: string(total.Commit),
 		ResultTree: string(total.Tree),
-		Files:      total.Files, Patch: runs.PatchFile, PatchDigest: runs.DigestOf(total.Patch), Unseen: r.ws.missed}
+		Files:      total.Files, Patch: patch.File, PatchDigest: patch.Digest, Unseen: r.ws.missed}
 	block := func(b runs.Blocker) { data.Blockers = append(data.Blockers, b) }
 	data.Unread = r.ws.tree.Unread()
 	if total.PatchErr != nil && r.plan.inFolder() {

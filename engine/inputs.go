@@ -75,11 +75,7 @@ func (r *run) recordReads(dir string, change *worktree.Change) (*runs.ReadsData,
 		list.Write(line)
 		list.WriteByte('\n')
 	}
-	text := list.Bytes()
-	if r.plan.mask != nil {
-		text = r.plan.mask.Bytes(text)
-	}
-	kept, err := r.rec.keep(path.Join(filepath.ToSlash(dir), readsFile), text)
+	kept, err := r.rec.keep(path.Join(filepath.ToSlash(dir), readsFile), list.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +86,7 @@ func (r *run) recordReads(dir string, change *worktree.Change) (*runs.ReadsData,
 // conceal replaces the blob of a file that Git ignores by a keyed digest: it may hold a password, as .env does.
 func (r *run) conceal(in *notebooks.Input) (err error) {
 	if in.Ignored {
-		in.Blob, err = r.eng.Store(r.plan.root()).Approvals().ConcealBlob(in.Blob, r.eng.Random)
+		in.Blob, err = r.plan.Store(r.eng).Approvals().ConcealBlob(in.Blob, r.eng.Random)
 	}
 	return err
 }

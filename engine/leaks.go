@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 
-	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -56,7 +54,7 @@ func (c *recorder) withhold() (replaced []string, err error) {
 			return nil // a chain cannot be mended; its texts were masked before they were linked
 		}
 		replaced = append(replaced, rel)
-		return runs.WriteFile(name, []byte(runs.LeakNote))
+		return c.record.Write(rel, []byte(runs.LeakNote))
 	})
 	return replaced, artifact(err)
 }
@@ -70,8 +68,7 @@ func (c *recorder) linksTo(name string, entry fs.DirEntry) bool {
 	return err == nil && c.plan.mask.In([]byte(target))
 }
 
-// shows reports whether a file shows a secret. In the engine's own JSON only texts count: a number, or the digits of a
-// digest, may equal a value by chance.
+// shows reports whether a file shows a secret (runs.Writer.Shows).
 func (c *recorder) shows(root *os.Root, rel string) (bool, error) {
 	f, err := root.Open(rel)
 	if err != nil {
@@ -82,32 +79,8 @@ func (c *recorder) shows(root *os.Root, rel string) (bool, error) {
 	if _, err := io.Copy(find, f); err != nil || !find.Found() {
 		return false, err
 	}
-	switch base := path.Base(rel); {
-	case rel == runs.SumsFile:
-		return false, nil // digests and the names above
-	case rel != runs.JournalFile && rel != runs.TraceFile && rel != runs.ReportFile && base != "result.json" &&
-		base != runs.OutputsFile:
-		return true, nil
-	}
 	b, err := root.ReadFile(rel)
-	if err != nil {
-		return false, err
-	}
-	lines := [][]byte{b}
-	if rel == runs.JournalFile || rel == runs.TraceFile || path.Base(rel) == runs.OutputsFile {
-		lines = bytes.Split(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\n'})
-	}
-	for _, line := range lines {
-		was, err := codec.Marshal(codec.Raw(line))
-		if err != nil {
-			return true, nil // not what was written
-		}
-		now, err := c.plan.mask.JSON(was, false)
-		if err != nil || !bytes.Equal(was, now) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return err == nil && c.plan.writer().Shows(rel, b), err
 }
 
 // Shows reports whether a file of a run directory, or its name, shows a secret of the plan. It is for observers that

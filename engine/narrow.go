@@ -188,10 +188,10 @@ func (p *Plan) narrow() {
 }
 
 // inPlaceRefused returns an error for --in-place if a policy keeps runs out of the checkout: an option must not be
-// ignored silently.
+// ignored silently. It also returns one for a notebook that works in the checkout without the operator's word.
 func (p *Plan) inPlaceRefused() error {
 	if !p.request.InPlace {
-		return nil
+		return p.inPlaceByNotebook()
 	}
 	for _, each := range p.policies {
 		if each.Acceptance {
@@ -204,6 +204,19 @@ func (p *Plan) inPlaceRefused() error {
 		}
 	}
 	return nil
+}
+
+// inPlaceByNotebook returns an error if the notebook alone says that the run works in the checkout.
+func (p *Plan) inPlaceByNotebook() error {
+	silent := func(policy placedPolicy) bool { return policy.Rules.Mode != runs.MutationInPlace }
+	if p.source == nil || p.mode() != runs.MutationInPlace ||
+		len(p.policies) > 0 && !slices.ContainsFunc(p.policies, silent) {
+		return nil
+	}
+	at := p.notebook.Front.ModeAt
+	return &notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: at.Line, Col: at.Col,
+		Msg:  "mode: in-place changes the checkout itself, and a notebook alone cannot ask for that",
+		Hint: "run it with --in-place, or write mode: in-place into the policy of " + ConfigFile}
 }
 
 // protected are the files that decide what a run may do. No run of a repository with a policy may change them.

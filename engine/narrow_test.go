@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -209,6 +210,9 @@ policy:
 		"policy:\n  env: {A: b}\n":                           `2:3: unknown key "env"`,
 		"policy:\n  risk: low\n  risk: high\n":               "markmill.yaml",
 		"policy:\n  allow: []\n":                             "2:10: policy: allow: an empty list says nothing",
+		"policy:\n  require: []\n":                           "2:12: policy: require: an empty list says nothing",
+		"policy:\n  protect: []\n":                           "2:12: policy: protect: an empty list says nothing",
+		"policy:\n  limits: {}\n":                            "2:11: policy: limits: no limit is named",
 		"policy:\n  allow:\n":                                "policy: allow: expected a list",
 		"policy:\n  allow: [/etc]\n":                         "is not a pattern of paths",
 		"policy:\n  forbid: [\"a[\"]\n":                      "is not a pattern of paths",
@@ -233,6 +237,37 @@ policy:
 		if cfg, err := ParseConfig(ConfigFile, []byte(text)); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.HasPrefix(err.Error(), ConfigFile) {
 			t.Errorf("%q: %+v, %v", text, cfg.Policy, err)
+		}
+	}
+}
+
+// A notebook alone never has a run work in the checkout: the option or every policy that applies says so, too.
+func TestInPlaceByNotebook(t *testing.T) {
+	says := func(modes ...string) (out []placedPolicy) {
+		for _, mode := range modes {
+			out = append(out, placedPolicy{Policy: &Policy{Rules: notebooks.Front{Mode: mode}}})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name     string
+		option   bool
+		policies []placedPolicy
+		refused  bool
+		mode     string
+	}{
+		{"nobody", false, nil, true, runs.MutationInPlace},
+		{"the option", true, nil, false, runs.MutationInPlace},
+		{"a policy without a word", false, says(""), true, runs.MutationInPlace},
+		{"the policy", false, says(runs.MutationInPlace), false, runs.MutationInPlace},
+		{"one of two policies", false, says(runs.MutationInPlace, ""), true, runs.MutationInPlace},
+		{"a tighter policy", false, says(runs.MutationInPlace, runs.MutationWorktree), false, runs.MutationWorktree},
+	} {
+		p := &Plan{notebook: &notebooks.Notebook{Front: notebooks.Front{Mode: runs.MutationInPlace}},
+			source: &worktree.Source{}, policies: c.policies, request: Request{InPlace: c.option}}
+		p.narrow()
+		if err := p.inPlaceRefused(); (err != nil) != c.refused || p.mode() != c.mode {
+			t.Errorf("%s: refused: %v; mode %s", c.name, err, p.mode())
 		}
 	}
 }

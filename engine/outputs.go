@@ -62,12 +62,9 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		b.Write(line)
 		b.WriteByte('\n')
 	}
-	if err := runs.WriteFile(r.rec.record.File(dir, runs.OutputsFile), b.Bytes()); err != nil {
-		return err
-	}
-	done.Outputs = runs.StreamData{File: path.Join(filepath.ToSlash(dir), runs.OutputsFile), Bytes: int64(b.Len()),
-		Digest: runs.DigestOf(b.Bytes())}
-	return nil
+	file, err := r.rec.keep(path.Join(filepath.ToSlash(dir), runs.OutputsFile), b.Bytes())
+	done.Outputs = runs.StreamData{File: file.File, Bytes: int64(b.Len()), Digest: file.Digest}
+	return err
 }
 
 // withoutHidden removes packed tables from an output if they show a secret once unpacked. The scrap is masked and

@@ -346,10 +346,13 @@ func (l *errorList) err() error {
 // checkFront checks what only the engine can check: patterns.
 func (p *Plan) checkFront() error {
 	f := p.notebook.Front
+	errs := errorList{}
+	for _, e := range f.Vacuous {
+		errs.add(e)
+	}
 	bad := func(msg, hint string) error {
 		return &notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: 1, Msg: msg, Hint: hint}
 	}
-	var errs errorList
 	for _, l := range []struct {
 		key      string
 		patterns []string

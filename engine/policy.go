@@ -110,25 +110,16 @@ func resolved(n *yaml.Node) *yaml.Node {
 
 // check returns an error for a rule that allows more than it seems to.
 func (p *Policy) check(key string, n *yaml.Node) error {
+	if err := markdown.Vacuous(key, n); err != nil {
+		return err
+	}
 	r := &p.Rules
 	switch key {
 	case "allow", "forbid", "protect":
 		list := map[string][]string{"allow": r.Allow, "forbid": r.Forbid, "protect": r.Protect}[key]
-		if len(list) == 0 {
-			return errors.New(
-				"an empty list says nothing; leave the key out, or write mode: none where nothing may change")
-		}
 		if pattern := badPattern(list); pattern != "" {
 			return fmt.Errorf("%q is not a pattern of paths in the worktree; patterns are relative and use / , as "+
 				"\"reports/**\"", pattern)
-		}
-	case "limits":
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if l := r.Limits; map[string]int64{"files": int64(l.Files), "lines": int64(l.Lines),
-				"bytes": l.Bytes}[n.Content[i].Value] <= 0 {
-				return fmt.Errorf("%s: 0 is no limit; leave it out, or write mode: none where nothing may change",
-					n.Content[i].Value)
-			}
 		}
 	case "risk":
 		if !slices.Contains(riskScale, r.Risk) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ type recorder struct {
 
 // create makes and locks the run directory. The caller calls release when the record is closed.
 func (c *recorder) create() (release func(), err error) {
-	record, unlock, err := c.eng.Store(c.plan.root()).Create(c.id)
+	record, unlock, err := c.plan.Store(c.eng).Create(c.id)
 	if err != nil {
 		return nil, artifact(err)
 	}
@@ -64,16 +65,13 @@ func (c *recorder) open() (err error) {
 // emit appends an event to the journal and passes it to the observers. When the disk is full, the event is written
 // into the reserve and emit still returns the error, which ends the run.
 func (c *recorder) emit(t runs.EventType, step notebooks.StepID, data any) error {
-	raw, err := c.clean(data)
-	if err != nil {
-		return err
-	}
-	event, full := c.journal.Append(t, step, raw)
+	event, full := c.journal.Append(t, step, data)
 	if full != nil {
 		if !c.reserve.Release() {
 			return artifact(full)
 		}
-		if event, err = c.journal.Append(t, step, raw); err != nil {
+		var err error
+		if event, err = c.journal.Append(t, step, data); err != nil {
 			return artifact(err)
 		}
 		full = artifact(full)
@@ -111,11 +109,7 @@ func (c *recorder) leak(step notebooks.StepID, where string) { c.verdict.leak(st
 
 // clean is the JSON of v, masked.
 func (c *recorder) clean(v any) (codec.Raw, error) {
-	raw, err := codec.Marshal(v)
-	if err != nil || c.plan.mask == nil {
-		return raw, err
-	}
-	return c.plan.mask.JSON(raw, false)
+	return c.plan.writer().JSON(v)
 }
 
 // conceal masks secrets in a text.
@@ -123,7 +117,8 @@ func (c *recorder) conceal(s string) string { return c.plan.mask.Text(s) }
 
 // keep writes a file of the run directory and returns its name and digest.
 func (c *recorder) keep(name string, data []byte) (runs.SealedFile, error) {
-	return runs.SealedFile{File: name, Digest: runs.DigestOf(data)}, artifact(c.record.Write(name, data))
+	file, err := c.record.Keep(name, data)
+	return file, artifact(err)
 }
 
 // writeResult writes a step's result.json and sets its digest in done.
@@ -136,17 +131,13 @@ func (c *recorder) writeResult(dir string, done *runs.StepFinishedData) error {
 	if err != nil {
 		return err
 	}
-	done.Result = filepath.ToSlash(filepath.Join(dir, "result.json"))
+	done.Result = path.Join(filepath.ToSlash(dir), runs.ResultFile)
 	done.ResultDigest = runs.DigestOf(b)
-	return runs.WriteNewFile(c.record.File(dir, "result.json"), b)
+	return c.record.WriteNew(done.Result, b)
 }
 
 func (c *recorder) prepare(data *runs.CompletedData) (runs.Event, error) {
-	raw, err := c.clean(data)
-	if err != nil {
-		return runs.Event{}, err
-	}
-	event, err := c.journal.Prepare(runs.RunCompleted, "", raw)
+	event, err := c.journal.Prepare(runs.RunCompleted, "", data)
 	return event, artifact(err)
 }
 
@@ -164,9 +155,9 @@ func (c *recorder) unnamed() ([]runs.SealedFile, error) {
 	return files, artifact(err)
 }
 
-// keepFile copies a regular file into the record and follows no link that a step put in its place. Text is masked; a
-// binary file that shows a secret is replaced by a note.
-func (c *recorder) keepFile(step notebooks.StepID, from, to string) (int64, runs.Digest, error) {
+// keepFile copies a regular file into the record, to the file name, and follows no link that a step put in its place.
+// Text is masked; a binary file that shows a secret is replaced by a note.
+func (c *recorder) keepFile(step notebooks.StepID, from, name string) (int64, runs.Digest, error) {
 	info, err := os.Lstat(from)
 	if err != nil {
 		return 0, "", err
@@ -179,41 +170,33 @@ func (c *recorder) keepFile(step notebooks.StepID, from, to string) (int64, runs
 		return 0, "", err
 	}
 	defer in.Close()
-	return c.keepFrom(step, in, to)
+	return c.keepFrom(step, in, name)
 }
 
 // keepFrom is keepFile for bytes in memory, or for an open file.
-func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, to string) (_ int64, _ runs.Digest, err error) {
+func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, name string) (n int64, _ runs.Digest, err error) {
 	var source io.Reader = in
 	if c.plan.mask != nil {
-		if source, err = c.cleanFile(step, in, to); err != nil {
+		if source, err = c.cleanFile(step, in, name); err != nil {
 			return 0, "", err
 		}
 	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return 0, "", err
-	}
 	sum := runs.NewHasher()
-	n, err := io.Copy(io.MultiWriter(out, sum), source)
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
+	err = c.record.WriteStream(name, func(w io.Writer) (err error) {
+		n, err = io.Copy(io.MultiWriter(w, sum), source)
+		return err
+	})
 	return n, sum.Digest(), err
 }
 
 // cleanFile reads a file once to see whether it is text and holds a secret, and returns what may be recorded.
-func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, to string) (io.Reader, error) {
+func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, name string) (io.Reader, error) {
 	find, kind := c.plan.mask.Find(), &textTest{text: true}
 	if _, err := io.Copy(io.MultiWriter(find, kind), in); err != nil {
 		return nil, err
 	}
 	if find.Found() && !kind.text {
-		rel, err := filepath.Rel(c.record.Path(), to)
-		if err != nil {
-			return nil, err
-		}
-		c.leak(step, filepath.ToSlash(rel))
+		c.leak(step, name)
 		return strings.NewReader(runs.LeakNote), nil
 	}
 	if _, err := in.Seek(0, io.SeekStart); err != nil || !find.Found() {

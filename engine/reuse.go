@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -89,7 +88,7 @@ func (r *run) reuseFiles(was *runs.StepRecord) error {
 			return filepath.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o755)
-		case rel == "result.json" || !d.Type().IsRegular():
+		case rel == runs.ResultFile || !d.Type().IsRegular():
 			return nil
 		}
 		path := was.Step.Dir + "/" + filepath.ToSlash(rel)
@@ -114,13 +113,7 @@ func copyFile(from, to string) (runs.Digest, error) {
 		return "", err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return "", err
-	}
-	sum := runs.NewHasher()
-	_, err = io.Copy(io.MultiWriter(out, sum), in)
-	return sum.Digest(), errors.Join(err, out.Close())
+	return runs.Writer{}.Copy(in, to)
 }
 
 // mark says where an event of the interrupted run is, and in which run it was first recorded.

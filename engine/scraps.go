@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"mime"
 	"os"
+	"path"
 	"path/filepath"
 
 	"markmill/engine/kernel"
@@ -83,14 +84,15 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 	if r.plan.mask.In([]byte(name)) {
 		name = "scrap-" + safeName(scrap.Name)
 	}
-	_, digest, err := r.rec.keepFile(step, from, r.rec.record.File(dir, name))
+	scrap.File = path.Join(filepath.ToSlash(dir), name)
+	_, digest, err := r.rec.keepFile(step, from, scrap.File)
 	if err != nil {
 		return err
 	}
 	if scrap.MIME == "" {
 		scrap.MIME = mime.TypeByExtension(filepath.Ext(from))
 	}
-	scrap.File, scrap.Digest = filepath.ToSlash(filepath.Join(dir, name)), digest
+	scrap.Digest = digest
 	return nil
 }
 
@@ -103,18 +105,19 @@ func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.
 		if r.plan.mask.In([]byte(base)) {
 			to = fmt.Sprintf("display-of-a-masked-name-%d", i)
 		}
+		to = path.Join(filepath.ToSlash(dir), to)
 		var size int64
 		var digest runs.Digest
 		var err error
 		if content, held := left.Held[d.File]; held {
-			size, digest, err = r.rec.keepFrom(step, bytes.NewReader(content), r.rec.record.File(dir, to))
+			size, digest, err = r.rec.keepFrom(step, bytes.NewReader(content), to)
 		} else {
-			size, digest, err = r.rec.keepFile(step, filepath.Join(from, base), r.rec.record.File(dir, to))
+			size, digest, err = r.rec.keepFile(step, filepath.Join(from, base), to)
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, runs.DisplayData{MIME: d.MIME, File: filepath.ToSlash(filepath.Join(dir, to)), Bytes: size,
+		out = append(out, runs.DisplayData{MIME: d.MIME, File: to, Bytes: size,
 			Digest: digest, Alt: r.rec.conceal(d.Alt), DisplayID: r.rec.conceal(d.ID), Update: d.Update})
 	}
 	return out, nil

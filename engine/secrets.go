@@ -131,8 +131,25 @@ func (p *Plan) maskSecrets(e *Engine) error {
 		values = append(values, s.value)
 	}
 	p.mask = mask.New(values)
+	for _, name := range []struct{ what, text string }{{"OUTPUT", p.request.Output},
+		{"the notebook's name", p.TaskID()}, {"--branch", p.request.Branch}, {"--cwd", p.request.Cwd}} {
+		if p.mask.In([]byte(name.text)) {
+			errs.add(&notebooks.Error{Kind: notebooks.KindParameter, File: p.request.Path,
+				Msg:  name.what + ": the value of a secret stands in " + p.mask.Text(name.text),
+				Hint: "give another name, which anybody may see"})
+		}
+	}
 	return errs.err()
 }
+
+// writer masks the plan's secrets in the files of the store.
+func (p *Plan) writer() runs.Writer { return runs.Store{}.Masked(p.mask).Writer }
+
+// Store is the store of the plan's runs, in which its secrets are masked.
+func (p *Plan) Store(e *Engine) runs.Store { return e.Store(p.root()).Masked(p.mask) }
+
+// Shown reports whether a text shows a secret of the plan.
+func (p *Plan) Shown(text string) bool { return p.mask.In([]byte(text)) }
 
 // newKey is a random key for the digests that stand for secrets in the contract; nil without secrets.
 func (p *Plan) newKey(random io.Reader) ([]byte, error) {

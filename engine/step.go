@@ -307,12 +307,14 @@ func (s *PlannedStep) status(out kernel.Outcome, timedOut bool) runs.StepStatus 
 		return runs.StepTimeout
 	case out.TerminatedBy == "interrupt":
 		return runs.StepFailed
-	case s.ExpectExit != nil && out.TerminatedBy == "" && !out.Died:
+	case out.Died: // as nbclient does where errors are allowed: the next step would begin without the state
+		return runs.StepFailed
+	case s.ExpectExit != nil && out.TerminatedBy == "":
 		if out.Exit == *s.ExpectExit {
 			return runs.StepPassed
 		}
 		return runs.StepFailed
-	case !failed && !out.Died:
+	case !failed:
 		return runs.StepPassed
 	case s.Has(notebooks.TagAllowFailure) || s.Has(notebooks.TagRaises):
 		return runs.StepAllowed
@@ -373,11 +375,11 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	data := runs.PatchData{Commit: string(change.Commit), Tree: string(change.Tree), Files: change.Files,
 		Ignored: change.IgnoredWritten}
 	if len(change.Files) > 0 {
-		data.Patch = filepath.ToSlash(filepath.Join(dir, "diff.patch"))
-		data.Digest = runs.DigestOf(change.Patch)
-		if err := runs.WriteFile(r.rec.record.File(dir, "diff.patch"), change.Patch); err != nil {
-			return nil, artifact(err)
+		kept, err := r.rec.keep(path.Join(filepath.ToSlash(dir), "diff.patch"), change.Patch)
+		if err != nil {
+			return nil, err
 		}
+		data.Patch, data.Digest = kept.File, kept.Digest
 	}
 	return change, r.rec.emit(runs.PatchApplied, s.ID, data)
 }

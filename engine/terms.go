@@ -30,21 +30,24 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	if job := r.eng.Job; job != nil {
 		t.Job, t.TargetRepository, t.Environment = job.ID, "", nil
 	}
-	for _, b := range p.values() {
-		param := runs.TermsParam{Name: b.Param.Name, Type: string(b.Value.Type), Value: b.Value.JSON()}
-		switch {
-		case b.Value.Type != notebooks.TypeSecret:
-		case r.eng.Job != nil:
+	var err error
+	for i, shown := range p.Parameters() {
+		param := runs.TermsParam{Name: shown.Name, Type: shown.Type, Value: shown.Value}
+		switch value := p.values()[i].Value; {
+		case value.Type == notebooks.TypeSecret && r.eng.Job != nil:
 			param.Value = runs.WorkersSecret
-		default:
-			var err error
-			if param.Value, err = store.Conceal(b.Value.Reveal(), r.eng.Random); err != nil {
+		case value.Type == notebooks.TypeSecret:
+			if param.Value, err = store.Conceal(value.Reveal(), r.eng.Random); err != nil {
+				return nil, err
+			}
+		case p.mask.In(value.JSON()):
+			param.Masked, err = store.Conceal(string(value.JSON()), r.eng.Random)
+			if err != nil {
 				return nil, err
 			}
 		}
 		t.Parameters = append(t.Parameters, param)
 	}
-	var err error
 	if p.request.Dirty == DirtyInclude || p.mode() == runs.MutationInPlace {
 		if t.DirtyFiles, err = p.dirtyDigest(); err != nil {
 			return nil, err
@@ -56,9 +59,16 @@ func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 		}
 	}
 	if kernels := r.eng.Config.Kernels; len(kernels) > 0 {
-		t.Kernels, err = digestOf(kernels)
+		if t.Kernels, err = digestOf(kernels); err != nil {
+			return nil, err
+		}
 	}
-	return t, err
+	text, err := p.writer().JSON(t) // the contract is that of what stands in the request
+	if err != nil {
+		return nil, err
+	}
+	shown := &runs.Terms{}
+	return shown, codec.Unmarshal(text, shown)
 }
 
 // digestOf is the digest of a value's JSON.

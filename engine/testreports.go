@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"markmill/notebooks"
@@ -46,19 +47,18 @@ func (r *run) keepReports(step notebooks.StepID, dir, display string) (*runs.Tes
 		if sum != nil {
 			n += len(sum.Reports)
 		}
-		rel := filepath.Join(dir, fmt.Sprintf("tests-%d.xml", n))
-		to := r.rec.record.File(rel)
-		size, digest, err := r.rec.keepFile(step, filepath.Join(display, e.Name()), to)
+		name := path.Join(filepath.ToSlash(dir), fmt.Sprintf("tests-%d.xml", n))
+		size, digest, err := r.rec.keepFile(step, filepath.Join(display, e.Name()), name)
 		if err != nil {
 			return nil, err
 		}
-		text, err := os.ReadFile(to)
+		text, err := r.rec.record.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
 		counts := runs.CountJUnit(bytes.NewReader(text))
 		if counts == nil { // some other XML
-			if err := os.Remove(to); err != nil {
+			if err := r.rec.record.Remove(name); err != nil {
 				return nil, err
 			}
 			continue
@@ -68,7 +68,7 @@ func (r *run) keepReports(step notebooks.StepID, dir, display string) (*runs.Tes
 		}
 		sum.Passed, sum.Failed, sum.Skipped = sum.Passed+counts.Passed, sum.Failed+counts.Failed,
 			sum.Skipped+counts.Skipped
-		sum.Reports = append(sum.Reports, runs.StreamData{File: filepath.ToSlash(rel), Bytes: size, Digest: digest})
+		sum.Reports = append(sum.Reports, runs.StreamData{File: name, Bytes: size, Digest: digest})
 	}
 	return sum, err
 }

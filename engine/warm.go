@@ -62,7 +62,7 @@ func (e *Engine) NewWarm(ctx context.Context, p *Plan) (_ *Warm, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.rec.record = e.Store(p.root()).Record(r.id)
+	r.rec.record = p.Store(e).Record(r.id)
 	w := &Warm{workspace: r.ws, sessions: r.sessions, first: first, made: e.Now()}
 	defer func() {
 		if err != nil {

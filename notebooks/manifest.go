@@ -34,8 +34,10 @@ type Manifest struct {
 	Checks []ManifestCheck `json:"checks,omitempty"`
 	// Changes is the change of the whole run, sorted by path; nil when it was not checked. Of more than
 	// MaxManifestChanges files only the first are listed, and ChangesOmitted counts the others.
-	Changes        []ManifestChange `json:"changes,omitzero"`
-	ChangesOmitted int              `json:"changes_omitted,omitzero"`
+	Changes []ManifestChange `json:"changes,omitzero"`
+	// ChangedIn is "checkout" or "folder" if the steps changed the user's own files, and "" if they had a worktree.
+	ChangedIn      string `json:"changed_in,omitzero"`
+	ChangesOmitted int    `json:"changes_omitted,omitzero"`
 	// Inputs is what the run depended on; nil in output notebooks of versions that did not record it.
 	Inputs   *Inputs           `json:"inputs,omitzero"`
 	Contract *ManifestContract `json:"contract,omitempty"`

@@ -172,6 +172,8 @@ type Front struct {
 	Require          []string // diff, tests, clean, approval
 	ForbiddenActions []string
 	Mode             string
+	ModeAt           Place    // of its value in the file
+	Vacuous          []*Error // values that would say nothing; no run begins with them
 	Risk             string
 	Approval         string
 	Normalize        []Normalize

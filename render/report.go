@@ -102,7 +102,9 @@ func (r *report) facts() {
 		r.printf("The checkout had %s with uncommitted changes (dirty: %s).\n\n",
 			plain.Counted(run.Contract.DirtyFiles, "file"), r.text(run.Contract.Dirty))
 	}
-	if run.Completed != nil && run.Completed.SourceRepositoryMutated {
+	if words := result.InPlaceWords(run.ChangedIn()); words != "" {
+		r.printf("The steps changed the files%s.\n\n", words)
+	} else if run.Completed != nil && run.Completed.SourceRepositoryMutated {
 		r.printf("**The source repository was changed during the run.**\n\n")
 	}
 }

@@ -37,7 +37,7 @@ func Outcome(run *runs.Run) string {
 	case len(d.Files) == 0:
 		words += " · nothing changed"
 	default:
-		words += " · " + ChangeWords(d.Files)
+		words += " · " + ChangeWords(d.Files) + result.InPlaceWords(run.ChangedIn())
 	}
 	return words
 }

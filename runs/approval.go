@@ -59,11 +59,13 @@ type Terms struct {
 var WorkersSecret = codec.Raw(`"the worker's"`)
 
 // TermsParam is a parameter. A secret's value is a digest keyed with the store's own key, so that it can be compared
-// but not guessed; that of a job's run is WorkersSecret.
+// but not guessed; that of a job's run is WorkersSecret. Masked is such a digest of a value in which a secret is
+// masked.
 type TermsParam struct {
-	Name  string    `json:"name"`
-	Type  string    `json:"type"`
-	Value codec.Raw `json:"value"`
+	Name   string    `json:"name"`
+	Type   string    `json:"type"`
+	Value  codec.Raw `json:"value"`
+	Masked codec.Raw `json:"masked,omitzero"`
 }
 
 // Digest returns the name of the contract.
@@ -106,7 +108,7 @@ func (t *Terms) Differences(other *Terms) ([]string, error) {
 func valuesOf(params []TermsParam) map[string]string {
 	values := map[string]string{}
 	for _, p := range params {
-		values[p.Name] = p.Type + " " + string(p.Value)
+		values[p.Name] = p.Type + " " + string(p.Value) + string(p.Masked)
 	}
 	return values
 }
@@ -152,7 +154,11 @@ func (t *Terms) contradicts(r *Run) (string, error) {
 		} else if p.Type == "secret" && i < len(t.Parameters) && t.Parameters[i].Name == p.Name {
 			value = t.Parameters[i].Value
 		}
-		want.Parameters = append(want.Parameters, TermsParam{p.Name, p.Type, value})
+		param := TermsParam{Name: p.Name, Type: p.Type, Value: value}
+		if i < len(t.Parameters) {
+			param.Masked = t.Parameters[i].Masked // not in the journal, as values of secrets
+		}
+		want.Parameters = append(want.Parameters, param)
 	}
 	different, err := t.Differences(&want)
 	return strings.Join(different, ", "), err

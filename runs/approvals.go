@@ -22,10 +22,13 @@ import (
 //	approvals/answers/<id>.json (+.sig) the answers, as they were given
 //	approvals/used/<id>                 made by the run that used the answer
 //	approvals/key                       the key of the digests of secrets, and of ignored files that runs read
-type Approvals struct{ dir string }
+type Approvals struct {
+	dir    string
+	writer Writer
+}
 
 // Approvals returns the approvals of the store.
-func (s Store) Approvals() Approvals { return Approvals{filepath.Join(s.Dir, "approvals")} }
+func (s Store) Approvals() Approvals { return Approvals{filepath.Join(s.Dir, "approvals"), s.Writer} }
 
 // ErrUsed is returned by Use for an answer that a run has used already.
 var ErrUsed = errors.New("the approval was used")
@@ -50,16 +53,17 @@ func (a Approvals) write(folder, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, name), data)
+	_, err = a.writer.WriteFile(filepath.Join(dir, name), data)
+	return err
 }
 
 // Request keeps a request. It replaces an older one for the same contract.
 func (a Approvals) Request(r *ApprovalRequest) error {
-	text, err := codec.Indent(r)
+	dir, err := a.folder("requests")
 	if err != nil {
 		return err
 	}
-	return a.write("requests", r.Contract.Hex()+answerEnding, text)
+	return a.writer.WriteJSON(filepath.Join(dir, r.Contract.Hex()+answerEnding), r)
 }
 
 // Answer keeps an answer and its signature, which may be nil. The signature is written first: whoever sees the answer
@@ -159,15 +163,11 @@ func (a Approvals) Use(id string, by RunID) error {
 	if _, err := a.folder("used"); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(a.used(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	err := a.writer.WriteOnce(a.used(id), fmt.Appendf(nil, "%s\n", by))
 	if errors.Is(err, fs.ErrExist) {
 		return ErrUsed
 	}
 	if err != nil {
-		return cannotWrite(a.used(id), err)
-	}
-	_, err = fmt.Fprintf(file, "%s\n", by)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return cannotWrite(a.used(id), err)
 	}
 	return nil

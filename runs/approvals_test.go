@@ -125,7 +125,8 @@ func TestSecretsAreConcealedByTheStore(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
-	one := Terms{TaskID: "t", Parameters: []TermsParam{{"a", "int", codec.Raw("1")}, {"b", "int", codec.Raw("2")}},
+	one := Terms{TaskID: "t", Parameters: []TermsParam{{Name: "a", Type: "int", Value: codec.Raw("1")},
+		{Name: "b", Type: "int", Value: codec.Raw("2")}},
 		AllowedPaths: []string{"x"}}
 	if got, err := one.Differences(&one); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
@@ -159,7 +160,8 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	two := one
-	two.Parameters = []TermsParam{{"a", "int", codec.Raw("3")}, {"c", "int", codec.Raw("2")}}
+	two.Parameters = []TermsParam{{Name: "a", Type: "int", Value: codec.Raw("3")},
+		{Name: "c", Type: "int", Value: codec.Raw("2")}}
 	if got, err := one.Differences(&two); err != nil ||
 		strings.Join(got, " ") != "parameters.a parameters.b parameters.c" {
 		t.Errorf("%v, %v", got, err)

@@ -256,23 +256,7 @@ func (r *Record) LogDecisions(list []StoredDecision) (err error) {
 	if len(text) == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		return cannotWrite(file, err)
-	}
-	last := make([]byte, 1)
-	if info, serr := f.Stat(); serr == nil && info.Size() > 0 {
-		if _, err = f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
-			text = append([]byte("\n"), text...) // a crash tore the line before
-		}
-	}
-	if err == nil {
-		_, err = f.Write(text)
-	}
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return cannotWrite(file, err)
-	}
-	return nil
+	return r.writer.Append(file, text)
 }
 
 // Decide adds a decision to a record: its answer, actor, time and reason are those of d, and the rest follows from the

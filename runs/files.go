@@ -18,6 +18,7 @@ const (
 	PatchFile      = "patch.diff"
 	TestLogFile    = "test.log"
 	TraceFile      = "trace.jsonl"
+	ResultFile     = "result.json" // of a step
 	BundleFile     = "commits.bundle"
 	SumsFile       = "SHA256SUMS"
 	// SumsSignatureFile is the SSH signature of SHA256SUMS, where one is configured. SHA256SUMS does not list it.

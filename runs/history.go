@@ -24,7 +24,8 @@ func (s Store) KeepHistory(id RunID, age time.Duration) error {
 	if err := os.MkdirAll(s.history(), 0o755); err != nil {
 		return cannotWrite(s.history(), err)
 	}
-	return WriteFile(filepath.Join(s.history(), name), []byte(age.String()+"\n"))
+	_, err := s.Writer.WriteFile(filepath.Join(s.history(), name), []byte(age.String()+"\n"))
+	return err
 }
 
 // keptFor is how long the runs of a notebook are kept at least.

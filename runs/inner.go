@@ -144,12 +144,8 @@ func copyRecord(from, to string) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
-		out, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-		if err != nil {
-			return err
-		}
-		_, err = out.ReadFrom(in)
-		return errors.Join(err, out.Close())
+		_, err = Writer{}.Copy(in, target)
+		return err
 	}, nil)
 }
 

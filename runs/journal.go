@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 )
 
 // syncEvery bounds what a power failure may cost: events are on the disk this long after they were appended. A crash of
@@ -25,8 +24,9 @@ type Journal struct {
 	// Append.
 	StepSync bool
 
-	clock func() time.Time
-	file  *os.File
+	clock  func() time.Time
+	file   *os.File
+	writer Writer
 
 	mu   sync.Mutex
 	seq  int       // of the next event
@@ -148,7 +148,7 @@ func (j *Journal) next(t EventType, step notebooks.StepID, data any) (event Even
 	if j.err != nil {
 		return Event{}, nil, j.err
 	}
-	raw, err := codec.Marshal(data)
+	raw, err := j.writer.JSON(data)
 	if err != nil {
 		return Event{}, nil, fmt.Errorf("data of %s: %w", t, err)
 	}

@@ -30,7 +30,7 @@ func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]Run
 	p.most = manyRuns
 	err := p.prune(keep, age, now)
 	if err == nil && len(p.gone) < p.most && len(p.ids)-len(p.gone) > manyRuns {
-		err = WriteFile(stamp, fmt.Appendf(nil, "%d %d %d\n", keep, age, now.Unix()))
+		_, err = s.Writer.WriteFile(stamp, fmt.Appendf(nil, "%d %d %d\n", keep, age, now.Unix()))
 	}
 	return p.gone, err
 }

@@ -25,6 +25,7 @@ type Record struct {
 	path    string
 	archive *archive // nil for a run directory
 	root    *os.Root // of the run directory while many files are read (see held)
+	writer  Writer
 }
 
 // At returns the record in a run directory. It reads nothing.
@@ -199,10 +200,25 @@ func (r *Record) walk(visit func(name string) error, odd func(name string)) erro
 // Write writes a whole file: a reader finds the old bytes or the new ones and never a part, also after a crash. It
 // does not wait for the disk. The folder must be there.
 func (r *Record) Write(name string, data []byte) error {
+	_, err := r.Keep(name, data)
+	return err
+}
+
+// Keep is Write, and returns the name of the file and the digest of what was written.
+func (r *Record) Keep(name string, data []byte) (SealedFile, error) {
+	if err := r.writable(name); err != nil {
+		return SealedFile{}, err
+	}
+	digest, err := r.writer.WriteFile(r.File(name), data)
+	return SealedFile{File: name, Digest: digest}, err
+}
+
+// WriteStream is Write for bytes that write writes one after the other, which are masked already.
+func (r *Record) WriteStream(name string, write func(w io.Writer) error) error {
 	if err := r.writable(name); err != nil {
 		return err
 	}
-	return WriteFile(r.File(name), data)
+	return r.writer.WriteStream(r.File(name), write)
 }
 
 // WriteNew writes a file that must not exist yet, with fewer system calls than Write. A crash may leave a part of it,
@@ -211,7 +227,8 @@ func (r *Record) WriteNew(name string, data []byte) error {
 	if err := r.writable(name); err != nil {
 		return err
 	}
-	return WriteNewFile(r.File(name), data)
+	_, err := r.writer.WriteNew(r.File(name), data)
+	return err
 }
 
 // Remove removes a file. One that is not there is no error.
@@ -243,7 +260,11 @@ func (r *Record) Begin(sourceFile string, source []byte, clock func() time.Time)
 	if err := os.Mkdir(r.File(StepsDir), 0o755); err != nil {
 		return nil, cannotWrite(r.File(StepsDir), err)
 	}
-	return CreateJournal(r.File(JournalFile), DigestOf(source), clock)
+	j, err := CreateJournal(r.File(JournalFile), DigestOf(source), clock)
+	if err == nil {
+		j.writer = r.writer
+	}
+	return j, err
 }
 
 // Alive reports whether the run is alive (see Lock). The run of an archive is not.

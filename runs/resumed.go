@@ -162,7 +162,7 @@ func carriedFiles(run *Run) func(name string) bool {
 		}
 		for _, dir := range dirs {
 			if rest, below := strings.CutPrefix(name, dir); below {
-				return rest != "result.json" && !strings.HasPrefix(rest, ReplayDir+"/") &&
+				return rest != ResultFile && !strings.HasPrefix(rest, ReplayDir+"/") &&
 					!strings.HasPrefix(rest, JudgedDir+"/")
 			}
 		}

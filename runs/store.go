@@ -17,7 +17,10 @@ import (
 )
 
 // Store is the folder that keeps runs: <repository>/.markmill, or one under the XDG state directory.
-type Store struct{ Dir string }
+type Store struct {
+	Dir    string
+	Writer Writer
+}
 
 // trashPrefix begins the name of a run directory that is being removed.
 const trashPrefix = ".trash-"
@@ -25,7 +28,7 @@ const trashPrefix = ".trash-"
 func (s Store) runs() string { return filepath.Join(s.Dir, "runs") }
 
 // Record is the record of the run id, which need not be there.
-func (s Store) Record(id RunID) *Record { return At(s.Path(id)) }
+func (s Store) Record(id RunID) *Record { return &Record{path: s.Path(id), writer: s.Writer} }
 
 // Path is where the run directory of id is, or would be.
 func (s Store) Path(id RunID) string { return filepath.Join(s.runs(), string(id)) }
@@ -64,10 +67,7 @@ func (s Store) hide() error {
 	if info, err := os.Lstat(path); err == nil && info.Size() > 0 {
 		return nil
 	}
-	if err := os.WriteFile(path, []byte("*\n"), 0o644); err != nil {
-		return cannotWrite(path, errors.Join(err, os.Remove(path)))
-	}
-	return nil
+	return s.Writer.Overwrite(path, []byte("*\n"))
 }
 
 // Damaged is the status of an Entry whose journal cannot be read.

@@ -264,10 +264,11 @@ func (s Store) CreateSweep(started SweepStartedData, source []byte, clock func()
 		return nil, err
 	}
 	r := &SweepRecorder{Dir: dir, release: release}
-	if err = WriteFile(filepath.Join(dir, started.SourceFile), source); err == nil {
+	if _, err = s.Writer.WriteFile(filepath.Join(dir, started.SourceFile), source); err == nil {
 		r.journal, err = CreateJournal(filepath.Join(dir, JournalFile), DigestOf(source), clock)
 	}
 	if err == nil {
+		r.journal.writer = s.Writer
 		err = r.Append(SweepStarted, started)
 	}
 	if err != nil {
@@ -277,8 +278,8 @@ func (s Store) CreateSweep(started SweepStartedData, source []byte, clock func()
 	return r, nil
 }
 
-// ResumeSweep opens the record of a sweep to go on with it. A sweep that is going on is an error.
-func ResumeSweep(dir, version string, clock func() time.Time) (*SweepRecorder, *Sweep, error) {
+// ResumeSweep opens the record of a sweep of the store to go on with it. A sweep that is going on is an error.
+func (s Store) ResumeSweep(dir, version string, clock func() time.Time) (*SweepRecorder, *Sweep, error) {
 	release, err := Lock(dir)
 	if errors.Is(err, ErrLive) {
 		err = &notebooks.Error{Kind: notebooks.KindOption, Msg: filepath.Base(dir) + " is going on",
@@ -293,6 +294,7 @@ func ResumeSweep(dir, version string, clock func() time.Time) (*SweepRecorder, *
 		r.journal, _, err = OpenJournal(filepath.Join(dir, JournalFile), DigestOf(sweep.Source), clock)
 	}
 	if err == nil {
+		r.journal.writer = s.Writer
 		err = r.Append(SweepResumed, SweepResumedData{Markmill: version})
 	}
 	if err != nil {

@@ -32,6 +32,19 @@ func (r *Run) Status() Status {
 	return r.Completed.Status
 }
 
+// ChangedIn says what the steps changed themselves: the user's checkout, or a folder outside Git. It is "" for a run
+// that changed nothing or had a worktree of its own, and if something else changed the checkout meanwhile.
+func (r *Run) ChangedIn() string {
+	others := func(b Blocker) bool { return b.Rule == RuleSourceAsItWas }
+	if r.Completed == nil || !r.Completed.SourceRepositoryMutated || slices.ContainsFunc(r.Blockers(), others) {
+		return ""
+	}
+	if r.Started.Repository == "" {
+		return "folder"
+	}
+	return "checkout"
+}
+
 // contradiction says why a run cannot have passed; "" if it can.
 func (r *Run) contradiction() string {
 	if blockers := r.Blockers(); len(blockers) > 0 {

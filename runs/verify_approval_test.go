@@ -42,8 +42,8 @@ func anApprovedRun(t *testing.T, change func(*approved)) *record {
 	terms := Terms{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree",
 		EvidenceExpectations: []string{"approval"},
 		Notebook:             DigestOf(r.source),
-		Parameters: []TermsParam{{"n", "int", codec.Raw("1")},
-			{"s", "secret", codec.Raw(`"hmac-sha256:00"`)}}}
+		Parameters: []TermsParam{{Name: "n", Type: "int", Value: codec.Raw("1")},
+			{Name: "s", Type: "secret", Value: codec.Raw(`"hmac-sha256:00"`)}}}
 	a := &approved{
 		request: &ApprovalRequest{Run: r.id, Terms: terms, Time: aTime},
 		answer: &Approval{ID: "a1", Answer: AnswerGranted, Terms: terms, Run: "earlier", Actor: "alice",
@@ -116,7 +116,8 @@ func TestVerifyApprovals(t *testing.T) {
 			"base_commit"},
 		{"of another notebook", func(a *approved) { a.request.Terms.Notebook = DigestOf(nil) }, "notebook"},
 		{"of other parameters", func(a *approved) {
-			a.request.Terms.Parameters = []TermsParam{{"n", "int", codec.Raw("2")}, a.request.Terms.Parameters[1]}
+			a.request.Terms.Parameters = []TermsParam{{Name: "n", Type: "int", Value: codec.Raw("2")},
+				a.request.Terms.Parameters[1]}
 		}, "parameters.n"},
 		{"another run's request", func(a *approved) { a.request.Run = "other" }, "it is of the run other"},
 		{"a denial", func(a *approved) { a.answer.Answer = AnswerDenied }, "says denied"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -99,21 +98,12 @@ func applied(eng *engine.Engine, src *worktree.Source, run *runs.Run, record *ru
 
 // append adds the line to AppliedFile, before anything is applied.
 func (a Applied) append(store runs.Store) error {
-	if err := a.write(filepath.Join(store.Dir, AppliedFile)); err != nil {
+	text, err := codec.Marshal(a)
+	if err == nil {
+		err = store.Writer.Append(filepath.Join(store.Dir, AppliedFile), append(text, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("the apply cannot be recorded, so nothing was changed: %w", err)
 	}
 	return nil
-}
-
-func (a Applied) write(file string) error {
-	text, err := codec.Marshal(a)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	return errors.Join(err, f.Sync(), f.Close())
 }

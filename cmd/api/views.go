@@ -106,7 +106,7 @@ func emptyPatch(in engine.ViewInput) error {
 
 func testLog(in engine.ViewInput) error {
 	var made error
-	err := runs.WriteStream(runs.At(in.Dir).File(runs.TestLogFile), func(w io.Writer) error {
+	err := runs.At(in.Dir).WriteStream(runs.TestLogFile, func(w io.Writer) error {
 		made = render.WriteTestLog(w, in.Run, runs.At(in.Dir))
 		return made
 	})

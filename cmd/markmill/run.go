@@ -329,6 +329,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
+	a.announceFolder(o)
 	for _, w := range plan.Notebook().Warnings {
 		if o.level() <= slog.LevelWarn {
 			a.tell("markmill: warning: %s\n", w)

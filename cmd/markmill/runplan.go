@@ -76,6 +76,13 @@ func (a *app) sinks(output string, held *frozen, key string, observer engine.Obs
 	return s
 }
 
+// announceFolder says on the first line of a run outside a repository that there is no worktree.
+func (a *app) announceFolder(o *runOptions) {
+	if o.req.Repository == "" && o.req.Folder != "" && o.level() <= slog.LevelWarn {
+		a.tell("markmill: no Git repository: steps change the files of %s itself\n", plain.Escape(o.req.Folder))
+	}
+}
+
 // announce says before a run what it does not hold or have.
 func (a *app) announce(plan *engine.Plan, o *runOptions) {
 	if leaky := plan.NotConfined(); len(leaky) > 0 && len(plan.Gates()) == 0 {

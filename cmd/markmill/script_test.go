@@ -32,7 +32,8 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 	params := testscript.Params{
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"schema": schemaCommand},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"schema": schemaCommand,
+			"hides": hides},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			if err := os.MkdirAll(home, 0o755); err != nil {

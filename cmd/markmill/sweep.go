@@ -167,6 +167,7 @@ func (a *app) sweepNotebook(ctx context.Context, path, output string, o *runOpti
 	if err != nil {
 		return err
 	}
+	a.announceFolder(o)
 	for _, w := range s.Warnings {
 		if o.level() <= slog.LevelWarn {
 			a.tell("markmill: warning: %s\n", w)

@@ -85,6 +85,14 @@ func (r *parser) readFront(at frontPlace, native bool) {
 			}
 		}
 		err := read(&nb.Front, value)
+		line, col := nb.Position(r.offset(at.base, value.Line, value.Column))
+		if key.Value == "mode" {
+			nb.Front.ModeAt = notebooks.Place{Line: line, Col: col}
+		}
+		if none := Vacuous(key.Value, value); err == nil && none != nil {
+			nb.Front.Vacuous = append(nb.Front.Vacuous, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name,
+				Line: line, Col: col, Msg: fmt.Sprintf("%s: %v", key.Value, none)})
+		}
 		if s := nb.Front.Schedule; key.Value == "schedule" && s != nil {
 			s.At = map[string]notebooks.Place{}
 			for name, n := range pairsOf(value) {

@@ -96,6 +96,30 @@ func ReadKey(f *notebooks.Front, key string, value *yaml.Node) error {
 	return read(f, value)
 }
 
+// Vacuous returns an error for a value that restricts nothing where a restriction is expected: an empty list, or a
+// limit of 0. No run begins with one, in a notebook or in a policy; a reader of an older record takes it.
+func Vacuous(key string, value *yaml.Node) error {
+	const none = "; leave it out, or write mode: none where nothing may change"
+	switch key {
+	case "allow", "forbid", "protect", "require", "forbidden_actions":
+		if value.Kind == yaml.SequenceNode && len(value.Content) == 0 {
+			return errors.New("an empty list says nothing" + none)
+		}
+	case "limits":
+		if len(value.Content) == 0 {
+			return errors.New("no limit is named" + none)
+		}
+		var f notebooks.Front
+		for name, limit := range pairsOf(value) {
+			pair := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{name, limit}}
+			if f = (notebooks.Front{}); limits(&f, pair) == nil && f.Limits == (notebooks.Limits{}) {
+				return fmt.Errorf("%s: 0 is no limit%s", name.Value, none)
+			}
+		}
+	}
+	return nil
+}
+
 // frontNames are suggested, and listed, for an unknown key.
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",

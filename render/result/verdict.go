@@ -195,7 +195,15 @@ func ChangedWords(m *notebooks.Manifest) string {
 	if m.ChangesOmitted > 0 {
 		words += " or more"
 	}
-	return words
+	return words + InPlaceWords(m.ChangedIn)
+}
+
+// InPlaceWords says that a change is in the user's own files (runs.Run.ChangedIn); "" of a worktree's.
+func InPlaceWords(where string) string {
+	if where == "checkout" || where == "folder" {
+		return " in the " + where + " itself"
+	}
+	return ""
 }
 
 // ReasonLines lists the first reasons why a run did not pass as Markdown, causes before consequences.

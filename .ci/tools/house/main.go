@@ -134,6 +134,7 @@ func check(root fs.FS) (found []string, files int, err error) {
 		found = append(found, checkStyle(set, file, name, src)...)
 		found = append(found, checkColumns(set, file, name, src)...)
 		found = append(found, checkRecordPaths(set, file, name)...)
+		found = append(found, checkStoreFiles(set, file, name)...)
 		dir := path.Dir(name)
 		if !strings.HasSuffix(name, "_test.go") {
 			documented[dir] = documented[dir] || file.Doc != nil
@@ -242,6 +243,56 @@ func checkRecordPaths(set *token.FileSet, file *ast.File, name string) (found []
 		return true
 	})
 	return found
+}
+
+// openers are the files of package runs that may open files themselves: those of runs.Writer, the journal, which has
+// one; locks, marks, the reserve and a random key, which hold no text; and OUTPUT, which is not in the store.
+var openers = []string{"writer.go", "files.go", "journal.go", "lock.go", "open.go", "claim.go", "reserve.go",
+	"approvals.go", "staged.go"}
+
+// checkStoreFiles finds files of a store that are not written by runs.Writer, which masks the secrets of a run.
+func checkStoreFiles(set *token.FileSet, file *ast.File, name string) (found []string) {
+	inRuns := path.Dir(name) == "runs"
+	if strings.HasSuffix(name, "_test.go") || within(path.Dir(name), "runs/index") || // SQLite writes that, from records
+		 inRuns && slices.Contains(openers, path.Base(name)) {
+		return nil
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		opens := false
+		for _, does := range []string{"WriteFile", "Create", "OpenFile", "CreateTemp"} {
+			opens = opens || selects(call.Fun, "os", does)
+		}
+		for _, does := range []string{"WriteFile", "WriteNewFile", "WriteStream", "Create"} {
+			name, plain := call.Fun.(*ast.Ident)
+			opens = opens || selects(call.Fun, "runs", does) || inRuns && plain && name.Name == does
+		}
+		if opens && (inRuns || ofStore(call.Args[0])) {
+			found = append(found, fmt.Sprintf("%s: a file of a store is written by its runs.Writer, which masks secrets",
+				set.Position(call.Pos())))
+		}
+		return true
+	})
+	return found
+}
+
+// ofStore reports whether a path is joined from that of a record or of a store.
+func ofStore(arg ast.Expr) (is bool) {
+	ast.Inspect(arg, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			s, ok := n.Fun.(*ast.SelectorExpr)
+			is = is || ok && s.Sel.Name == "File"
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			is = is || ok && n.Sel.Name == "Dir" && strings.EqualFold(x.Name, "store")
+		}
+		return true
+	})
+	return is
 }
 
 // selects says whether an expression is a name of a package that ends so.

@@ -49,6 +49,15 @@ func TestRulesBite(t *testing.T) {
 		{"a path of a record in runs", "runs/attest/a.go", `package attest; var _ = filepath.Join(dir, runs.SumsFile)`,
 			""},
 		{"another path", "engine/a.go", `package engine; var _ = filepath.Join(runs.Store(), name)`, ""},
+		{"a file of the store in runs", "runs/a.go", "package runs\nvar _ = os.WriteFile(name, text, 0o644)",
+			"a.go:2:9: a file of a store is written by its runs.Writer"},
+		{"past the writer in runs", "runs/a.go", "package runs\nvar _ = WriteFile(name, text)", "runs.Writer"},
+		{"the writer itself", "runs/writer.go", "package runs; var _, _ = os.OpenFile(name, 0, 0)", ""},
+		{"a file of a record in the engine", "engine/a.go",
+			"package engine; var _ = runs.WriteFile(r.record.File(name), text)", "runs.Writer"},
+		{"a file of the store in a command", "cmd/a.go",
+			`package cmd; var _, _ = os.Create(filepath.Join(store.Dir, "x"))`, "runs.Writer"},
+		{"a file elsewhere", "engine/a.go", "package engine; var _ = os.WriteFile(name, text, 0o600)", ""},
 		{"hidden folders are not read", ".ci/tools/a.go", `package tools`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

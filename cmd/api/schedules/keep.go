@@ -81,7 +81,8 @@ func (k *Keeper) Update(change func(*schedule.State) error) error {
 	if err != nil {
 		return err
 	}
-	return runs.WriteFile(filepath.Join(k.dir, schedule.StateFile), data)
+	_, err = k.store.Writer.WriteFile(filepath.Join(k.dir, schedule.StateFile), data)
+	return err
 }
 
 // Note changes what is known of the newest run.
@@ -121,7 +122,8 @@ func Beat(store runs.Store, by string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return runs.WriteFile(filepath.Join(folder(store), heartbeatFile), data)
+	_, err = store.Writer.WriteFile(filepath.Join(folder(store), heartbeatFile), data)
+	return err
 }
 
 // LastBeat reads the heartbeat; the zero one if nobody looked yet, or it cannot be read.

@@ -232,6 +232,14 @@ func (s *Sweep) planFirst(ctx context.Context) error {
 		render.CheckForm(req.OutputForm, plan.Notebook())); err != nil {
 		return err
 	}
+	for _, given := range s.started.Rows {
+		for _, g := range given.Given {
+			if plan.Shown(g.Wire) {
+				return bad(notebooks.KindParameter, "take the secret out of it, and let the step add it",
+					"a value of %s contains a secret: the record of the sweep would show it", g.Name)
+			}
+		}
+	}
 	s.first, s.Warnings = plan, plan.Notebook().Warnings
 	s.request.Base = plan.Base()
 	options := *plan.Options()

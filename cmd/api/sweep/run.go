@@ -37,9 +37,12 @@ type runner struct {
 // engine.Interrupt as cause, the sweep ends with that signal.
 func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	r := &runner{Sweep: s, id: s.started.SweepID, left: len(s.rows), store: s.Engine.Store(s.request.Repository)}
+	if s.first != nil { // the rows of a resumed one are in its record already
+		r.store = s.first.Store(s.Engine)
+	}
 	var err error
 	if s.resumed != "" {
-		r.recorder, r.so, err = runs.ResumeSweep(s.resumed, s.Engine.Version, s.Engine.Now)
+		r.recorder, r.so, err = r.store.ResumeSweep(s.resumed, s.Engine.Version, s.Engine.Now)
 	} else {
 		r.so = &runs.Sweep{Started: s.started, Rows: make([]runs.SweepState, len(s.started.Rows))}
 		r.recorder, err = r.store.CreateSweep(s.started, s.request.Source, s.Engine.Now)
