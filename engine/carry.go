@@ -27,13 +27,17 @@ const (
 // mostReusable bounds how many passed runs of a notebook are examined.
 const mostReusable = 20
 
-// reuseWord returns the reuse mode: that of the request, or else that of the notebook; "" is off.
+// reuseWord returns the reuse mode: that of the request, or else that of the notebook; "" is off. A notebook cannot
+// have its tests carried: who wrote it may have written what they test.
 func (p *Plan) reuseWord() string {
-	word := cmp.Or(p.request.Reuse, p.notebook.Front.Reuse)
-	if word == ReuseOff {
+	switch word := cmp.Or(p.request.Reuse, p.notebook.Front.Reuse); {
+	case word == ReuseOff:
 		return ""
+	case word == ReuseTests && p.request.Reuse == "":
+		return ReuseOn
+	default:
+		return word
 	}
-	return word
 }
 
 // carry finds the passed run of the notebook from which the most steps can be reused, and makes the plan a fork of it.
@@ -43,6 +47,12 @@ func (p *Plan) carry(ctx context.Context, e *Engine) error {
 	if !slices.Contains([]string{"", ReuseOn, ReuseTests}, word) {
 		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("--reuse=%s", word),
 			Hint: "write --reuse, --reuse=tests or --reuse=off"}
+	}
+	if p.request.Reuse == "" && p.notebook.Front.Reuse == ReuseTests {
+		p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindOption,
+			File: p.request.Path, Line: 1,
+			Msg:  "reuse: tests in a notebook is reuse: on: its tests run, whatever an earlier run says",
+			Hint: "--reuse=tests carries tests, too"})
 	}
 	if word == "" || p.request.Resume != "" {
 		return nil
