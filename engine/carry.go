@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -292,9 +291,11 @@ func (e *Engine) otherProgram(step *runs.StepStartedData) string {
 			break
 		}
 	}
-	configured := strings.HasSuffix(step.Program, e.Config.Kernels[step.Kernel].Program) &&
-		e.Config.Kernels[step.Kernel].Program != ""
+	configured := e.Config.Kernels[step.Kernel].Program != ""
 	switch {
+	case e.Config.KernelSettings(step.Kernel) != step.Settings:
+		_, name := kernelName(step.Kernel)
+		return fmt.Sprintf("%s changed the kernel %s", ConfigFile, name)
 	case err != nil, digest != step.ProgramDigest, !found && !configured:
 		return fmt.Sprintf("the program of %s, %s, is another, or was not recorded", step.Kernel, base)
 	}

@@ -16,8 +16,8 @@ import (
 	"markmill/engine/worktree"
 	"markmill/render/plain"
 	"markmill/render/review"
-	"markmill/runs"
 	"markmill/render/terminal"
+	"markmill/runs"
 )
 
 // statusOptions are the options of status.

@@ -24,8 +24,7 @@ func (cv *Converter) Of(r *Chain, path, name string) Conversion {
 	a := cv.lookup(r, path, name)
 	var c Conversion
 	enc := a["working-tree-encoding"]
-	c.External = a["ident"] == "+" || cv.filters[a["filter"]] ||
-		enc != "" && enc != "-" && enc != "!" && enc != "+"
+	c.External = a["ident"] == "+" || cv.filters[a["filter"]] || attrValue{"working-tree-encoding", enc}.changes()
 	text := a["text"]
 	if text == "" || text == "!" {
 		text = a["crlf"]
