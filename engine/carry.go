@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -27,13 +26,17 @@ const (
 // mostReusable bounds how many passed runs of a notebook are examined.
 const mostReusable = 20
 
-// reuseWord returns the reuse mode: that of the request, or else that of the notebook; "" is off.
+// reuseWord returns the reuse mode: that of the request, or else that of the notebook; "" is off. A notebook cannot
+// have its tests carried: who wrote it may have written what they test.
 func (p *Plan) reuseWord() string {
-	word := cmp.Or(p.request.Reuse, p.notebook.Front.Reuse)
-	if word == ReuseOff {
+	switch word := cmp.Or(p.request.Reuse, p.notebook.Front.Reuse); {
+	case word == ReuseOff:
 		return ""
+	case word == ReuseTests && p.request.Reuse == "":
+		return ReuseOn
+	default:
+		return word
 	}
-	return word
 }
 
 // carry finds the passed run of the notebook from which the most steps can be reused, and makes the plan a fork of it.
@@ -43,6 +46,12 @@ func (p *Plan) carry(ctx context.Context, e *Engine) error {
 	if !slices.Contains([]string{"", ReuseOn, ReuseTests}, word) {
 		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("--reuse=%s", word),
 			Hint: "write --reuse, --reuse=tests or --reuse=off"}
+	}
+	if p.request.Reuse == "" && p.notebook.Front.Reuse == ReuseTests {
+		p.notebook.Warnings = append(p.notebook.Warnings, &notebooks.Error{Kind: notebooks.KindOption,
+			File: p.request.Path, Line: 1,
+			Msg:  "reuse: tests in a notebook is reuse: on: its tests run, whatever an earlier run says",
+			Hint: "--reuse=tests carries tests, too"})
 	}
 	if word == "" || p.request.Resume != "" {
 		return nil
@@ -282,9 +291,11 @@ func (e *Engine) otherProgram(step *runs.StepStartedData) string {
 			break
 		}
 	}
-	configured := strings.HasSuffix(step.Program, e.Config.Kernels[step.Kernel].Program) &&
-		e.Config.Kernels[step.Kernel].Program != ""
+	configured := e.Config.Kernels[step.Kernel].Program != ""
 	switch {
+	case e.Config.KernelSettings(step.Kernel) != step.Settings:
+		_, name := kernelName(step.Kernel)
+		return fmt.Sprintf("%s changed the kernel %s", ConfigFile, name)
 	case err != nil, digest != step.ProgramDigest, !found && !configured:
 		return fmt.Sprintf("the program of %s, %s, is another, or was not recorded", step.Kernel, base)
 	}

@@ -144,7 +144,14 @@ func sameInput(in *notebooks.Input, view *worktree.View) (bool, error) {
 		return false, err
 	}
 	tree, names, err := view.Folder(in.Path)
-	return !in.Ignored && (in.Blob == "" || blob == in.Blob && mode == in.BlobMode()) &&
+	if err != nil {
+		return false, err
+	}
+	attributes := ""
+	if in.Blob+in.Tree != "" {
+		attributes, err = view.Attributes(in.Path)
+	}
+	return !in.Ignored && attributes == in.Attributes && (in.Blob == "" || blob == in.Blob && mode == in.BlobMode()) &&
 		(in.Tree == "" || tree == in.Tree) && (in.Names == "" || names == in.Names), err
 }
 

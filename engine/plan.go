@@ -114,6 +114,9 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if p.source, err = e.source(req.Repository); err != nil {
 		return nil, err
 	}
+	if err := p.source.CheckStore(e.Store(p.root()).Dir); err != nil {
+		return nil, err
+	}
 	var errs errorList
 	base := p.chooseBase(ctx, e.homes())
 	if base == nil {

@@ -21,6 +21,26 @@ func (r *run) programOf(path string) (digest runs.Digest, inside bool) {
 	return digest, r.ws.holds(path) || err == nil && r.ws.holds(real)
 }
 
+// countProgram counts the files of the repository that kernels: names for a step as read by it. They are started from
+// the checkout, so one with uncommitted changes is not what the run begins with.
+func (r *run) countProgram(s *PlannedStep) {
+	_, name := kernelName(s.Kernel.Name())
+	own := r.eng.Config.Kernels[name]
+	for _, word := range append([]string{own.Program}, own.Command...) {
+		if r.plan.source == nil || word == "" {
+			continue
+		}
+		file := filepath.ToSlash(filepath.Clean(word))
+		if filepath.IsAbs(word) {
+			file, _ = r.plan.source.InCheckout(file)
+		}
+		if slices.Contains(r.plan.uncommitted, file) {
+			r.ws.tree.LoseReads(fmt.Sprintf("%s, which runs step %s, has uncommitted changes", file, s.ID))
+		}
+		r.ws.tree.CountRead(file)
+	}
+}
+
 // holds reports whether a file lies in the worktree, or in the checkout where Git would take it up: a PATH may lead
 // into either. An interpreter that Git ignores there is the user's own, as those of virtual environments are.
 func (w *workspace) holds(file string) bool {
@@ -45,7 +65,8 @@ func programs(events []runs.Event) (list []notebooks.Program, err error) {
 			continue
 		}
 		p := notebooks.Program{Kernel: s.Step.Kernel, Name: filepath.Base(s.Step.Program), Version: s.Step.Version,
-			Digest: string(s.Step.ProgramDigest), Inside: s.Step.Inside}
+			Digest: string(s.Step.ProgramDigest), Inside: s.Step.Inside,
+			Settings: string(s.Step.Settings)}
 		if !slices.Contains(list, p) {
 			list = append(list, p)
 		}

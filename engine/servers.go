@@ -3,15 +3,55 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 
 	"markmill/engine/kernel"
 	"markmill/engine/kernel/jupyter"
 	"markmill/notebooks"
+	"markmill/runs"
 )
 
 // isNew reports whether the configuration adds a kernel, and does not only name the program of a built-in one.
 func (c KernelConfig) isNew() bool { return len(c.Command) > 0 || c.Server != "" }
+
+// kernelName splits the name of a kernel as records have it into the kind, "" of a built-in one, and the name.
+func kernelName(name string) (kind, own string) {
+	if kind, own, ok := strings.Cut(name, ":"); ok {
+		return kind, own
+	}
+	return "", name
+}
+
+// KernelSettings identifies what kernels: says of the steps that a kernel runs: the entry of its name, and those that
+// may take its steps. "" is nothing.
+func (c *Config) KernelSettings(of string) runs.Digest {
+	kind, name := kernelName(of)
+	takes := func(other string, k KernelConfig) bool {
+		langs := k.Languages
+		if len(langs) == 0 {
+			langs = []string{other}
+		}
+		return slices.ContainsFunc(langs, func(lang string) bool {
+			builtIn, ok := kernel.ForLanguage(lang)
+			return kind != "" || ok && builtIn == name // the languages of other kernels are not known here
+		})
+	}
+	var said strings.Builder
+	for _, other := range slices.Sorted(maps.Keys(c.Kernels)) {
+		k := c.Kernels[other]
+		if other == name || other == jupyterName(name) || k.isNew() && takes(other, k) {
+			fmt.Fprintf(&said, "%q %q %q %q %q %q %q\n", other, k.Program, k.Command, k.Languages, k.Server, k.Kernel,
+				k.Token)
+		}
+	}
+	if said.Len() == 0 {
+		return ""
+	}
+	return runs.DigestOf([]byte(said.String()))
+}
 
 // checkServer returns an error for a kernel of a server that cannot be reached so. The token comes by the name of a
 // variable: an address stands in records.

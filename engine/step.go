@@ -178,11 +178,8 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	if err != nil {
 		return done, err
 	}
-	name, remote := strings.CutPrefix(s.Kernel.Name(), kernel.RemotePrefix)
-	if _, own := r.eng.Config.Kernels[strings.TrimPrefix(name, kernel.CommandPrefix)]; own {
-		r.ws.tree.CountRead(ConfigFile) // it says what the kernel does
-	}
-	if remote {
+	r.countProgram(s)
+	if strings.HasPrefix(s.Kernel.Name(), kernel.RemotePrefix) {
 		r.ws.tree.LoseReads(fmt.Sprintf("step %s ran on a server, where nobody sees what it reads", s.ID))
 	}
 	info := session.Info()
@@ -190,8 +187,9 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	if err := r.rec.emit(runs.StepStarted, s.ID, runs.StepStartedData{Index: s.Index, Dir: filepath.ToSlash(dir),
 		Kernel:  s.Kernel.Name(),
 		Program: info.Program, Version: info.Version, ProgramDigest: digest, Inside: inside, Attempt: n,
-		LostIn: r.sessions.lostIn(s),
-		Retry:  again.data}); err != nil {
+		Settings: r.eng.Config.KernelSettings(s.Kernel.Name()),
+		LostIn:   r.sessions.lostIn(s),
+		Retry:    again.data}); err != nil {
 		return done, err
 	}
 	delete(r.scraps, runs.CheckPrefix+string(s.ID)) // of the attempt before

@@ -16,7 +16,8 @@ import (
 // Reconcile completes the record of a run that was interrupted: a journal without run.completed gets one with the
 // status interrupted, files that a crash left half-written are removed, and finish writes the views and SHA256SUMS
 // (finish is a parameter because views import this package). Reconcile leaves alone a run that is alive or complete,
-// and reports whether it did something.
+// and reports whether it did something. A verdict is kept if it may be what a crash left (see kept); whether somebody
+// edited the journal of a run that did not pass and chained it again, nobody can tell.
 func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, run *Run) error) (bool, error) {
 	if err := r.writable(JournalFile); err != nil {
 		return false, err
@@ -36,6 +37,11 @@ func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, r
 	if record.run.Completed != nil && !record.torn && r.Has(SumsFile) {
 		return false, nil // SHA256SUMS is written last
 	}
+	if record.run.Completed != nil {
+		if err := r.kept(record.run); err != nil {
+			return false, err
+		}
+	}
 	asked, err := r.AbortAsked()
 	if err != nil {
 		asked = nil // half a request asks for nothing
@@ -45,14 +51,38 @@ func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, r
 	}
 	// SHA256SUMS says that the record is whole. It may be of a run that was killed just before its last event:
 	// reconciling, which may be killed as well, must not leave it beside another end.
-	if err := r.Remove(SumsFile); err != nil {
-		return false, err
+	if record.run.Completed == nil {
+		if err := r.Remove(SumsFile); err != nil {
+			return false, err
+		}
 	}
 	run, err := r.complete(record, asked, clock)
 	if err != nil {
 		return false, err
 	}
 	return true, finish(r, run)
+}
+
+// kept returns an error for a record with a verdict that no crash has left: its events or files contradict it, or it
+// passed and SHA256SUMS, which is written before such a verdict, is missing. Completing it would hide that.
+func (r *Record) kept(run *Run) error {
+	c := check{v: &Verification{Dir: r.path}, record: r}
+	c.journal()
+	if c.v.Run != nil {
+		c.order()
+		for _, f := range c.v.Run.eventFiles() {
+			c.file(f.File, f.Digest, f.Bytes)
+		}
+	}
+	if run.Status() == Pass && !r.Has(SumsFile) {
+		c.v.find(SumsFile, "is missing, and a run that passes writes it before its verdict")
+	}
+	if c.v.OK() {
+		return nil
+	}
+	found := c.v.Findings[0]
+	return &notebooks.Error{Kind: notebooks.KindRecord, File: r.path, Msg: found.Where + ": " + found.Message,
+		Hint: "the record was changed after its verdict and is not completed; run the notebook again"}
 }
 
 // unreadable says what can be done about a record that cannot be completed.

@@ -66,9 +66,33 @@ func TestReconcileLeavesAWholeRun(t *testing.T) {
 	}
 }
 
-// TestReconcileFilesOnly: a crash after run.completed and before SHA256SUMS keeps the verdict.
+// TestReconcileKeepsNoForgedPass: a run that passed wrote SHA256SUMS before its verdict. Without it, or with a file that
+// the journal gives another digest of, somebody has changed the record.
+func TestReconcileKeepsNoForgedPass(t *testing.T) {
+	never := func(*Record, *Run) error { t.Error("files were written"); return nil }
+	for name, change := range map[string]func(dir string) error{
+		"no sums": func(dir string) error { return os.Remove(filepath.Join(dir, SumsFile)) },
+		"another file": func(dir string) error {
+			appendTo(t, filepath.Join(dir, JournalFile), `{"torn`)
+			return os.WriteFile(filepath.Join(dir, PatchFile), []byte("another"), 0o644)
+		},
+	} {
+		r := aPass(t, newStore(t), aTime, 1)
+		if err := change(r.dir); err != nil {
+			t.Fatal(err)
+		}
+		if did, err := At(r.dir).Reconcile(time.Now, never); err == nil || did {
+			t.Errorf("%s: did %v, %v", name, did, err)
+		}
+	}
+}
+
+// TestReconcileFilesOnly: a run that fails because a file could not be written may have no SHA256SUMS; its verdict is
+// kept.
 func TestReconcileFilesOnly(t *testing.T) {
-	r := aPass(t, newStore(t), aTime, 1)
+	r := newRecord(t, newStore(t), aTime, 1)
+	r.steps()
+	r.finishWith(CompletedData{Status: Fail, ResultCommit: "c1", Blockers: []Blocker{{Code: CodeSecretLeaked}}})
 	for _, path := range []string{SumsFile, ReportFile, OutputFile} {
 		if err := os.Remove(filepath.Join(r.dir, path)); err != nil {
 			t.Fatal(err)
@@ -77,7 +101,7 @@ func TestReconcileFilesOnly(t *testing.T) {
 	if !reconcile(t, r.dir) {
 		t.Error("it did nothing")
 	}
-	if v := verify(t, r.dir); !v.OK() || v.Status != Pass {
+	if v := verify(t, r.dir); !v.OK() || v.Status != Fail {
 		t.Errorf("%s, %v", v.Status, v.Findings)
 	}
 }

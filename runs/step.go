@@ -15,6 +15,8 @@ type StepStartedData struct {
 	// ProgramDigest is that of the interpreter's file; Inside says that it lies in the worktree.
 	ProgramDigest Digest `json:"program_digest,omitzero"`
 	Inside        bool   `json:"inside,omitzero"`
+	// Settings is the digest of what kernels: in markmill.yaml says of the kernel.
+	Settings Digest `json:"settings,omitzero"`
 	Attempt       int    `json:"attempt"` // from 1
 	// LostIn is the step in which the interpreter of this step's session ended: this step is the first of a new
 	// interpreter, without the state.

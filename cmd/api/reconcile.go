@@ -13,13 +13,15 @@ import (
 )
 
 // Reconcile completes the records of the runs in a store that were interrupted, and returns those that it completed, as
-// they were listed before. A run that had its verdict keeps it, and its views are written again.
+// they were listed before. A run that had its verdict keeps it, and its views are written again. A record that cannot be
+// completed does not keep others from being completed.
 func Reconcile(store runs.Store, now func() time.Time) ([]runs.Entry, error) {
 	entries, err := store.List()
 	if err != nil {
 		return nil, err
 	}
 	var completed []runs.Entry
+	var failed error
 	for _, e := range entries {
 		if e.Status == runs.Damaged || e.Status == runs.Running {
 			continue
@@ -28,14 +30,12 @@ func Reconcile(store runs.Store, now func() time.Time) ([]runs.Entry, error) {
 		if _, gone := os.Stat(e.Dir); errors.Is(gone, fs.ErrNotExist) {
 			continue // another process has removed it
 		}
-		if err != nil {
-			return completed, err
-		}
+		failed = errors.Join(failed, err)
 		if done {
 			completed = append(completed, e)
 		}
 	}
-	return completed, nil
+	return completed, failed
 }
 
 // Rebuild writes the views of a record again.

@@ -194,6 +194,9 @@ func NewEngine(folder string) (*engine.Engine, *worktree.Source, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := repo.CheckStore(filepath.Join(root, ".markmill")); err != nil {
+		return nil, nil, err
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/bisect"
 	"markmill/cmd/markmill/child"
 	"markmill/cmd/markmill/remote"
@@ -266,8 +267,14 @@ func args(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// store is where the runs of a repository are kept; root is "" outside one.
-func (p *places) store(root string) runs.Store {
+// store is the store of a repository, nil outside one, unless a branch may have brought it.
+func (p *places) store(repo *worktree.Source) (runs.Store, error) {
+	store := p.storeAt(api.RootOf(repo))
+	return store, repo.CheckStore(store.Dir)
+}
+
+// storeAt is where the runs of a repository are kept; root is "" outside one.
+func (p *places) storeAt(root string) runs.Store {
 	if dir := p.env("MARKMILL_DIR"); dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
@@ -311,7 +318,7 @@ func (p *places) engine(root string) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &engine.Engine{Version: version().Version, Config: cfg, Store: p.store, Cache: p.cache(),
+	return &engine.Engine{Version: version().Version, Config: cfg, Store: p.storeAt, Cache: p.cache(),
 		Tools: tools, Getenv: p.getenv, Now: p.now, Random: p.random, User: p.userName(), Ended: p.exporter()}, nil
 }
 

@@ -121,7 +121,10 @@ func (a *app) runBefore(word, notebook, repository string,
 		return nil, err
 	}
 	b := &before{eng: eng, root: api.RootOf(repo)}
-	store := a.store(b.root)
+	store, err := a.store(repo)
+	if err != nil {
+		return nil, err
+	}
 	if notebook != "" && (word == "last" || word == "latest") {
 		if word, err = lastOf(store, notebook); err != nil {
 			return nil, err

@@ -24,7 +24,7 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repos
 		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo " +
 			"/src/project",
 		RunE: func(*cobra.Command, []string) error {
-			root, err := servedRoot(repo)
+			root, err := a.servedRoot(repo)
 			if err != nil {
 				return err
 			}

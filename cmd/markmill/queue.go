@@ -246,7 +246,11 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		a.tell("markmill: job %s needs an approval: when a worker requests it, grant it with "+
 			"markmill jobs approve %[1]s\n", spec.ID)
 	}
-	call := a.callFor("submit", &o.queueOptions, a.store(repo.Root()), repo)
+	store, err := a.store(repo)
+	if err != nil {
+		return err
+	}
+	call := a.callFor("submit", &o.queueOptions, store, repo)
 	call.Spec, call.Wait, call.Follow, call.JSON = spec, o.wait, o.follow, o.json
 	return a.runQueue(ctx, call)
 }

@@ -88,7 +88,10 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 		return err
 	}
 	src := eng.Source
-	store := a.store(src.Root())
+	store, err := a.store(src)
+	if err != nil {
+		return err
+	}
 	record, err := a.recordNamed(word, o.allowed)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
 	"markmill/engine"
 )
 
@@ -99,7 +98,11 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if dir, err := a.store(api.RootOf(repo)).FindSweep(o.resume); err != nil {
+	store, err := a.store(repo)
+	if err != nil {
+		return err
+	}
+	if dir, err := store.FindSweep(o.resume); err != nil {
 		return err
 	} else if dir != "" {
 		return a.resumeSweep(ctx, dir, paths, o)

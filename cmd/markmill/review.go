@@ -175,11 +175,11 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 	if in.Compare, err = compareOptions(diffOptions{all: o.all, tolerance: o.tolerance}); err != nil {
 		return err
 	}
-	repo, err := repository("")
+	store, repo, err := a.repository("")
 	if err != nil {
 		return err
 	}
-	in.Store, in.Now = a.store(repo.Root()), a.now()
+	in.Store, in.Now = store, a.now()
 	r, err := branchreview.Review(ctx, repo, wordOr(words, ""), in)
 	if err != nil {
 		return err

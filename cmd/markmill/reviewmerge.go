@@ -25,7 +25,7 @@ func (a *app) reviewMerge(c *cobra.Command, o reviewOptions, words []string) err
 			return usagef("--merge runs notebooks and compares nothing that --%s is about; leave it out", name)
 		}
 	}
-	repo, err := repository("")
+	_, repo, err := a.repository("")
 	if err != nil {
 		return err
 	}

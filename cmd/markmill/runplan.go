@@ -35,7 +35,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 			return err
 		}
 	}
-	watch, err := a.follower(o, a.store(plan.Request().Repository).Path(plan.Request().ID))
+	watch, err := a.follower(o, a.storeAt(plan.Request().Repository).Path(plan.Request().ID))
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 // that ended. A failure is only a message: the next run tries again.
 func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunID) {
 	keep, age := eng.Config.Retention.Bounds()
-	store := a.store(api.RootOf(repo))
+	store := a.storeAt(api.RootOf(repo))
 	a.startCourier(eng, store)
 	removed, err := store.PruneSometimes(keep, age, a.now())
 	a.reindex(store, append(removed, ran...)...)

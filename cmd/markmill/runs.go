@@ -58,7 +58,8 @@ func (p *places) hereOr(folder string) (runs.Store, *worktree.Source, error) {
 	if err != nil {
 		return runs.Store{}, nil, fmt.Errorf("--repo %s: %w", plain.Escape(folder), err)
 	}
-	return p.store(src.Root()), src, nil
+	store, err := p.store(src)
+	return store, src, err
 }
 
 // indexed is here without a look through the folder of the runs, which takes long where there are many.
@@ -71,7 +72,8 @@ func (p *places) indexed() (runs.Store, *worktree.Source, error) {
 	if err != nil && !errors.Is(err, worktree.ErrNoRepository) {
 		return runs.Store{}, nil, err
 	}
-	return p.store(api.RootOf(src)), src, nil
+	store, err := p.store(src)
+	return store, src, err
 }
 
 // recordOf is the directory of one run.

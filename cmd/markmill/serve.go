@@ -38,7 +38,7 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
   markmill serve --listen :8443 --cert cert.pem --key key.pem --tokens ~/.config/markmill/tokens
   markmill serve --listen :8080 --tokens tokens --proxy 10.0.0.7 --proxy-header Remote-User --host runs.example.org`,
 		RunE: func(*cobra.Command, []string) error {
-			root, err := servedRoot(o.repo)
+			root, err := a.servedRoot(o.repo)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ Exit codes: 0 made, 2 the file or the name cannot be used.`,
 }
 
 // servedRoot is the root of the repository around a folder, or the folder outside of one.
-func servedRoot(repo string) (string, error) {
+func (p *places) servedRoot(repo string) (string, error) {
 	root, err := filepath.Abs(repo)
 	if err != nil {
 		return "", err
@@ -128,7 +128,8 @@ func servedRoot(repo string) (string, error) {
 	src, err := worktree.Open(root)
 	switch {
 	case err == nil:
-		return src.Root(), nil
+		_, err := p.store(src)
+		return src.Root(), err
 	case !errors.Is(err, worktree.ErrNoRepository):
 		return "", troubled(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"markmill/render/plain"
 	"markmill/render/review"
 	"markmill/render/terminal"
+	"markmill/runs"
 )
 
 // statusOptions are the options of status.
@@ -92,11 +93,11 @@ func (a *app) status(ctx context.Context, paths []string, o statusOptions) error
 // statusOf judges the notebooks below paths, those of the repository without one, in the checkout or at a revision.
 func (a *app) statusOf(ctx context.Context, folder string, paths []string, at string) (
 	*worktree.Source, *status.Status, error) {
-	repo, err := repository(folder)
+	store, repo, err := a.repository(folder)
 	if err != nil {
 		return nil, nil, err
 	}
-	o := status.Options{At: at, Getenv: a.getenv, Store: a.store(repo.Root())}
+	o := status.Options{At: at, Getenv: a.getenv, Store: store}
 	for _, p := range paths {
 		rel, ok := repo.Relative(p)
 		if !ok {
@@ -122,13 +123,15 @@ func (a *app) statusOf(ctx context.Context, folder string, paths []string, at st
 	return repo, st, nil
 }
 
-// repository is the one that a folder is in; "" is the working directory.
-func repository(folder string) (*worktree.Source, error) {
-	abs, err := filepath.Abs(folder)
-	if err != nil {
-		return nil, err
+// repository is the one that a folder is in, with its store; "" is the working directory.
+func (p *places) repository(folder string) (store runs.Store, repo *worktree.Source, err error) {
+	if folder, err = filepath.Abs(folder); err == nil {
+		repo, err = worktree.Open(folder)
 	}
-	return worktree.Open(abs)
+	if err == nil {
+		store, err = p.store(repo)
+	}
+	return store, repo, err
 }
 
 // fromHere returns a function that turns paths from the root of a repository into paths from the working directory.
@@ -218,12 +221,12 @@ func (a *app) gate(ctx context.Context, revisions string, o gateOptions) error {
 	if err != nil {
 		return usagef("--%w", err)
 	}
-	repo, err := repository("")
+	store, repo, err := a.repository("")
 	if err != nil {
 		return err
 	}
 	g, err := status.Gate(ctx, repo, revisions, status.GateOptions{Require: level, Now: a.now(),
-		Options: status.Options{Getenv: a.getenv, Store: a.store(repo.Root())}})
+		Options: status.Options{Getenv: a.getenv, Store: store}})
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ so, 2 there is no repository.`,
 }
 
 func (a *app) summary(ctx context.Context, asJSON bool) error {
-	repo, err := repository("")
+	store, repo, err := a.repository("")
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (a *app) summary(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := summary.Of(ctx, repo, summary.Options{Engine: eng, Store: a.store(repo.Root()), Now: a.now()})
+	s, err := summary.Of(ctx, repo, summary.Options{Engine: eng, Store: store, Now: a.now()})
 	if err != nil {
 		return err
 	}

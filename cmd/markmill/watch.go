@@ -90,7 +90,7 @@ func (w *watching) run(ctx context.Context) error {
 		return usagef("watch needs a Git repository: outside of one the steps work in the folder itself, and what " +
 			"they write cannot be told from a save")
 	}
-	w.source, w.outputs = repo, map[string]bool{w.store(repo.Root()).Dir: true, w.cache(): true}
+	w.source, w.outputs = repo, map[string]bool{w.storeAt(repo.Root()).Dir: true, w.cache(): true}
 	if err := w.o.check(w.output); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (w *watching) show(ctx context.Context, eng *engine.Engine, plan *engine.Pl
 	}
 	view := w.detect(w.stderr)
 	view.Line, view.Log, view.Now = true, o.logOutput, w.now
-	view.Record = record(w.store(w.source.Root()).Path(plan.Request().ID))
+	view.Record = record(w.storeAt(w.source.Root()).Path(plan.Request().ID))
 	progress := terminal.New(w.stderr, view)
 	stop := ticking(progress)
 	event := func(e runs.Event) {

@@ -301,7 +301,7 @@ func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *
 		conv = t.conv.Of(n.Rules, path+e.Name, e.Name)
 	}
 	if conv.External {
-		oid, err := t.gitHash(ctx, path+e.Name)
+		oid, err := t.gitHash(ctx, path+e.Name, e, conv)
 		return mode, oid, err
 	}
 	for range 4 {
@@ -384,18 +384,21 @@ func (t *Tree) hashContent(f *disk.Folder, e *snapshot.Entry, conv rules.Convers
 	if err != nil || !part && after != e.Stat {
 		return oid, after, err
 	}
-	data, err = conv.Clean(data, func() ([]byte, error) {
-		if e.Mode&disk.ModeType != disk.ModeFile {
-			return nil, nil
-		}
-		return t.blob(e.OID)
-	})
+	data, err = conv.Clean(data, func() ([]byte, error) { return t.stored(e) })
 	if err != nil {
 		return oid, after, err
 	}
 	oid, err = t.store.Put("blob", data)
 	t.store.Remember(oid, data)
 	return oid, after, err
+}
+
+// stored returns what is stored of a file so far; nil if nothing is.
+func (t *Tree) stored(e *snapshot.Entry) ([]byte, error) {
+	if e.Mode&disk.ModeType != disk.ModeFile {
+		return nil, nil
+	}
+	return t.blob(e.OID)
 }
 
 // linkHead returns the commit that a submodule has checked out, or the one captured before if it has none.

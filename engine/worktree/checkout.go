@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/pool"
@@ -228,8 +229,10 @@ func (t *Tree) gitCheckout(ctx context.Context, paths []string) error {
 }
 
 // gitHash has the Git program store a file whose content passes through a filter. It works in the run's own repository,
-// whose settings no step can write: a filter is a command.
-func (t *Tree) gitHash(ctx context.Context, path string) (object.Digest, error) {
+// whose settings no step can write: a filter is a command. What is stored decides, too: it is put into an index where it
+// may, as `git hash-object` reads none.
+func (t *Tree) gitHash(ctx context.Context, path string, e *snapshot.Entry, conv rules.Conversion) (object.Digest,
+	error) {
 	if !repo.HaveGit() {
 		return object.Digest{}, errNeedsGit(path)
 	}
@@ -237,7 +240,22 @@ func (t *Tree) gitHash(ctx context.Context, path string) (object.Digest, error) 
 		return object.Digest{}, err
 	}
 	env := []string{"GIT_DIR=" + filepath.Dir(t.store.Dir), "GIT_WORK_TREE=" + t.dir}
-	out, err := repo.RunGit(ctx, t.dir, env, nil, "hash-object", "-w", "--path="+path, "--", path)
+	keeps, err := conv.Keeps(func() ([]byte, error) { return t.stored(e) })
+	if err != nil {
+		return object.Digest{}, err
+	}
+	command := []string{"hash-object", "-w", "--path=" + path, "--", path}
+	if keeps {
+		index := filepath.Join(filepath.Dir(t.store.Dir), "index.one")
+		defer os.Remove(index)
+		env = append(env, "GIT_INDEX_FILE="+index)
+		if _, err := repo.RunGit(ctx, t.dir, env, nil, "update-index", "--add", "--cacheinfo",
+			fmt.Sprintf("%06o,%s,%s", e.Mode, t.fmt.OID(e.OID), path), "--", path); err != nil {
+			return object.Digest{}, err
+		}
+		command = []string{"rev-parse", "--verify", ":0:" + path}
+	}
+	out, err := repo.RunGit(ctx, t.dir, env, nil, command...)
 	if err != nil {
 		return object.Digest{}, err
 	}

@@ -17,13 +17,16 @@ import (
 // Dirty lists the user's uncommitted changes by path: staged, unstaged, and untracked files that are not ignored. Files
 // that runs stage beside their OUTPUT (runs.StageOutput) are left out. It asks the Git program where that is installed,
 // since it knows all its own settings; that takes no lock and writes nothing. Otherwise it compares the checkout with
-// HEAD.
+// HEAD, also where Git gives up, as at a .gitmodules that it refuses: a branch must not keep itself from being judged.
 func (s *Source) Dirty(ctx context.Context) ([]string, error) {
 	if !repo.HaveGit() {
 		return s.dirtyWalk(ctx, s.CommonDir())
 	}
 	out, err := repo.RunGit(ctx, s.Root(), nil, nil, "status", "--porcelain", "-z", "--untracked-files=all",
 		"--no-renames")
+	if err != nil && ctx.Err() == nil {
+		return s.dirtyWalk(ctx, s.CommonDir())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -235,7 +235,7 @@ func (t *Tree) Watches(folder string) bool {
 // SeesReads reports whether what steps read is known.
 func (t *Tree) SeesReads() bool { return t.reading != nil && t.reading.unknown == "" }
 
-// CountRead counts a path as read by the step that goes on.
+// CountRead counts a path as read by the step that goes on. Nothing may be there.
 func (t *Tree) CountRead(path string) {
 	if t.SeesReads() {
 		t.reading.pending[path] = true
@@ -389,8 +389,17 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 		}
 		r.ignored[p] = t.fmt.Sum("blob", data)
 		in.Blob, in.Ignored = string(t.fmt.OID(r.ignored[p])), true
-	} else if mode := fmt.Sprintf("%06o", was.Mode); mode != in.BlobMode() {
-		in.Mode = mode
+	} else {
+		if mode := fmt.Sprintf("%06o", was.Mode); mode != in.BlobMode() {
+			in.Mode = mode
+		}
+		base, err := t.BaseView()
+		if err != nil {
+			return in, false, err
+		}
+		if in.Attributes, err = base.Attributes(in.Path); err != nil {
+			return in, false, err
+		}
 	}
 	r.files[p] = step
 	return in, true, nil
@@ -474,6 +483,9 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 			one.Tree, _, err = view.Folder(one.Path)
 		default:
 			_, one.Names, err = view.Folder(one.Path)
+		}
+		if err == nil && one.Blob+one.Tree != "" {
+			one.Attributes, err = view.Attributes(one.Path)
 		}
 		if err != nil {
 			return nil, err

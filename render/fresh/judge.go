@@ -3,6 +3,7 @@ package fresh
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 	"markmill/render/plain"
@@ -15,6 +16,10 @@ type Tree interface {
 	Entry(path string) (blob, mode string, err error)
 	// Folder returns the tree of a folder, and the digest of the names in it (notebooks.Input.Names).
 	Folder(path string) (tree, names string, err error)
+	// Attributes returns what Input.Attributes would be of a file or folder.
+	Attributes(path string) (string, error)
+	// KernelSettings returns what Program.Settings would be of a kernel.
+	KernelSettings(kernel string) (string, error)
 	// Without returns the same tree with changes taken back and without the paths of except, and what is below them.
 	Without(except []string, changes []notebooks.ManifestChange) (Tree, error)
 	// Ignored returns what Input.Blob would be of a file now that Git ignores; ok is false where it cannot be compared
@@ -71,6 +76,9 @@ func Judge(m *notebooks.Manifest, tree Tree) (*Result, error) {
 			return nil, err
 		}
 	}
+	if err := r.kernels(in, tree); err != nil {
+		return nil, err
+	}
 	for _, d := range in.Declared {
 		now, ok, err := tree.Declared(d)
 		switch {
@@ -83,6 +91,32 @@ func Judge(m *notebooks.Manifest, tree Tree) (*Result, error) {
 		}
 	}
 	return r, r.made(m.Changes, tree)
+}
+
+// SettingsFile says which program runs the steps of a kernel.
+const SettingsFile = "markmill.yaml"
+
+// kernels compares what the settings say of the kernels that ran steps. Runs of earlier versions counted the whole file
+// as read where it said something of them.
+func (r *Result) kernels(in *notebooks.Inputs, tree Tree) error {
+	read := slices.ContainsFunc(in.Read, func(i notebooks.Input) bool {
+		return i.Blob != "" && i.Path == SettingsFile || i.Tree != "" && i.Path == "."
+	})
+	for _, p := range in.Programs {
+		if p.Settings == "" && read {
+			continue
+		}
+		now, err := tree.KernelSettings(p.Kernel)
+		if err != nil {
+			return err
+		}
+		name := p.Kernel[strings.LastIndexByte(p.Kernel, ':')+1:]
+		if reason := (Reason{Path: SettingsFile, Words: "changed the kernel " + name}); now !=
+			p.Settings && !slices.Contains(r.Reasons, reason) {
+			r.Reasons = append(r.Reasons, reason)
+		}
+	}
+	return nil
 }
 
 // applied reports whether the tree has every file as the run left it: the change was applied, and what the run began
@@ -156,6 +190,15 @@ func (r *Result) read(in *notebooks.Input, tree Tree) error {
 			say(change(blob != ""))
 		case mode != in.BlobMode():
 			say(fmt.Sprintf("has mode %s, and had %s", mode, in.BlobMode()))
+		}
+	}
+	if in.Blob+in.Tree != "" {
+		now, err := tree.Attributes(in.Path)
+		switch {
+		case err != nil:
+			return err
+		case now != in.Attributes:
+			say("has other attributes in .gitattributes, so other bytes when it is checked out")
 		}
 	}
 	if in.Tree == "" && in.Names == "" {

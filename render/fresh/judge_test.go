@@ -12,6 +12,8 @@ type tree struct {
 	blobs   map[string]string
 	folders map[string][2]string
 	ignored map[string]string
+	attrs   map[string]string
+	kernels map[string]string
 	without func(except []string, changes []notebooks.ManifestChange) fresh.Tree
 }
 
@@ -25,6 +27,10 @@ func (t tree) Entry(path string) (string, string, error) {
 func (t tree) Folder(path string) (string, string, error) {
 	return t.folders[path][0], t.folders[path][1], nil
 }
+
+func (t tree) Attributes(path string) (string, error) { return t.attrs[path], nil }
+
+func (t tree) KernelSettings(kernel string) (string, error) { return t.kernels[kernel], nil }
 
 func (t tree) Without(except []string, changes []notebooks.ManifestChange) (fresh.Tree, error) {
 	return t.without(except, changes), nil
@@ -41,7 +47,8 @@ func (t tree) Declared(in notebooks.DeclaredInput) (notebooks.DeclaredInput, boo
 
 func TestJudge(t *testing.T) {
 	now := tree{blobs: map[string]string{"a": "1", "b": "2"},
-		folders: map[string][2]string{"lib": {"t1", "n1"}, ".": {"t", "n"}}}
+		folders: map[string][2]string{"lib": {"t1", "n1"}, ".": {"t", "n"}},
+		attrs:   map[string]string{"b": "eol=crlf"}, kernels: map[string]string{"bash": "k1", "sh": "k2"}}
 	for name, c := range map[string]struct {
 		in   notebooks.Inputs
 		want string
@@ -58,8 +65,16 @@ func TestJudge(t *testing.T) {
 			"the top folder has other files or folders"},
 		"tree": {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Tree: "t2"}}}, "lib changed, or " +
 			"something in it"},
-		"no names": {notebooks.Inputs{Read: []notebooks.Input{{Path: "src", Names: "n2"}}}, "src was removed"},
-		"unknown":  {notebooks.Inputs{Unknown: "the mount is noatime"}, "the mount is noatime"},
+		"no names":   {notebooks.Inputs{Read: []notebooks.Input{{Path: "src", Names: "n2"}}}, "src was removed"},
+		"attributes": {notebooks.Inputs{Read: []notebooks.Input{{Path: "b", Blob: "2", Attributes: "eol=crlf"}}}, ""},
+		"other attributes": {notebooks.Inputs{Read: []notebooks.Input{{Path: "b", Blob: "2"}}},
+			"b has other attributes in .gitattributes, so other bytes when it is checked out"},
+		"kernel": {notebooks.Inputs{Programs: []notebooks.Program{{Kernel: "bash", Settings: "k1"}, {Kernel: "python"}}},
+			""},
+		"other kernel": {notebooks.Inputs{Programs: []notebooks.Program{{Kernel: "bash", Settings: "k0"}, {Kernel: "sh"}}},
+			"markmill.yaml changed the kernel bash, " +
+				"markmill.yaml changed the kernel sh"},
+		"unknown": {notebooks.Inputs{Unknown: "the mount is noatime"}, "the mount is noatime"},
 		"ignored": {notebooks.Inputs{Read: []notebooks.Input{{Path: "secret.cfg", Blob: "1", Ignored: true}}},
 			"secret.cfg was read, and Git ignores it: it cannot be compared here"},
 		"declared": {notebooks.Inputs{Declared: []notebooks.DeclaredInput{{Kind: notebooks.InputProgram,

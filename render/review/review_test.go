@@ -89,6 +89,10 @@ func (t inputs) Without(except []string, changes []notebooks.ManifestChange) (fr
 	return inputs{of}, nil
 }
 
+func (inputs) Attributes(string) (string, error) { return "", nil }
+
+func (inputs) KernelSettings(string) (string, error) { return "", nil }
+
 func (inputs) Ignored(string, string) (string, bool, error) { return "", false, nil }
 
 func (inputs) Declared(in notebooks.DeclaredInput) (notebooks.DeclaredInput, bool, error) {

@@ -157,12 +157,12 @@ func (r *reviewer) affected() {
 	}
 }
 
-// mayTouch reports whether the run of an output read something that the branch changed, by its manifest alone.
+// mayTouch reports whether the run of an output may depend on something that the branch changed, by its manifest alone.
 func (r *reviewer) mayTouch(name string) bool {
-	return slices.ContainsFunc(r.head.reads[name].Read, func(in notebooks.Input) bool { return r.touches(in.Path) })
+	return r.touches(fresh.SettingsFile) || slices.ContainsFunc(r.head.reads[name].Read, func(in notebooks.Input) bool { return r.touches(in.Path) })
 }
 
-// touches reports whether the branch changed a file, or something in a folder.
+// touches reports whether the branch changed a file, something in a folder, or attributes that may be theirs.
 func (r *reviewer) touches(name string) bool {
 	if r.touched == nil {
 		r.touched = map[string]bool{}
@@ -170,6 +170,11 @@ func (r *reviewer) touches(name string) bool {
 			for ; !r.touched[changed]; changed = path.Dir(changed) {
 				r.touched[changed] = true
 			}
+		}
+	}
+	for up := name; up != "." && up != "/" && !r.touched[name]; { // a manifest may name anything
+		if up = path.Dir(up); r.touched[path.Join(up, ".gitattributes")] {
+			return true
 		}
 	}
 	return r.touched[name]

@@ -2,7 +2,10 @@ package branchreview
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
+	"path"
 	"strings"
 
 	"markmill/engine"
@@ -24,7 +27,7 @@ type Machine struct {
 // Tree adapts the files of a commit or of the checkout to what a review reads. Without a machine the inputs outside of
 // the repository cannot be compared: whoever judges what others wrote starts no program that they name.
 func Tree(files *worktree.Files, on *Machine) review.Tree {
-	return tree{files, inputs{files.View(), on}}
+	return tree{files, inputs{files.View(), on, map[string]engine.Config{}}}
 }
 
 type tree struct {
@@ -42,12 +45,13 @@ func (t tree) Inputs() fresh.Tree { return t.inputs }
 // inputs adapts a tree to what inputs of runs are compared with.
 type inputs struct {
 	*worktree.View
-	on *Machine
+	on       *Machine
+	settings map[string]engine.Config // by the blob of the file
 }
 
 func (in inputs) Without(except []string, changes []notebooks.ManifestChange) (fresh.Tree, error) {
 	view, err := in.View.Without(except, changes)
-	return inputs{view, in.on}, err
+	return inputs{view, in.on, in.settings}, err
 }
 
 // Ignored compares what a run read of an ignored file with the file as it is.
@@ -62,6 +66,37 @@ func (in inputs) Ignored(name, was string) (now string, ok bool, err error) {
 		now = ""
 	}
 	return now, ok, err
+}
+
+// KernelSettings reads the settings of the tree. Those that a link out of it leads to are not known: they are none that
+// a run can have had.
+func (in inputs) KernelSettings(kernel string) (string, error) {
+	name := engine.ConfigFile
+	for range 8 {
+		blob, _, err := in.Entry(name)
+		if err != nil || blob == "" && name == engine.ConfigFile {
+			return "", err
+		}
+		if config, known := in.settings[blob]; known {
+			return string(config.KernelSettings(kernel)), nil
+		}
+		text, link, err := in.Read(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "unknown", nil
+		case err != nil:
+			return "", err
+		case link:
+			name = path.Join(path.Dir(name), string(text))
+			continue
+		}
+		config, err := engine.ParseConfig(name, text)
+		if err != nil {
+			return "", err
+		}
+		in.settings[blob] = config
+	}
+	return "unknown", nil
 }
 
 // Declared looks a declared input up. A manifest may name anything, so that only plain names are looked for on PATH,

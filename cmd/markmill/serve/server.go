@@ -154,7 +154,7 @@ var assets embed.FS
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.pages() {
-		mux.Handle(r.pattern, s.guard.let(r.needs, r.do))
+		mux.Handle(r.pattern, s.guard.let(r.needs, s.trusted(r.do)))
 	}
 	mux.HandleFunc("GET /sign-in", s.guard.signIn)
 	mux.HandleFunc("POST /sign-in", s.guard.signInToken)
@@ -170,6 +170,17 @@ func (s *server) routes() http.Handler {
 		give(w, "text/javascript; charset=utf-8", script)
 	})
 	return s.guard.all(mux)
+}
+
+// trusted answers with an error while a branch is checked out that brings records of its own.
+func (s *server) trusted(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := s.repo.CheckStore(s.store.Dir); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		next(w, r)
+	}
 }
 
 // Patterns are the addresses that need a session, with their methods, as net/http.ServeMux has them.

@@ -24,12 +24,14 @@ type Files struct {
 	disk  *os.Root // nil of a commit
 	// Of the checkout: what was read of the files on disk.
 	hashed map[string]object.TreeEntry
+	attrs  *attributes
 	read   func(kind string, d object.Digest) ([]byte, error)
 }
 
 // TreeFiles are the files of a tree. read reads its objects.
 func (s *Repo) TreeFiles(root object.Digest, read func(kind string, d object.Digest) ([]byte, error)) *Files {
-	return &Files{src: s, root: root, trees: map[object.Digest][]object.TreeEntry{}, read: read}
+	return &Files{src: s, root: root, trees: map[object.Digest][]object.TreeEntry{}, read: read,
+		attrs: newAttributes()}
 }
 
 // CommitFiles are the files of a commit.

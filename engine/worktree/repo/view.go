@@ -20,6 +20,7 @@ type View struct {
 	below  map[string]map[string]bool  // of each folder with edits: the names in it that lead to one
 	except map[string]bool
 	memo   map[string][]object.TreeEntry // of the folders with edits
+	attrs  *attributes                   // those of files, unless an edit is of a .gitattributes
 }
 
 // View returns the tree of the files.
@@ -27,12 +28,15 @@ func (f *Files) View() *View { return f.view(nil, nil) }
 
 func (f *Files) view(edits map[string]object.TreeEntry, except []string) *View {
 	v := &View{files: f, edits: edits, below: map[string]map[string]bool{}, except: map[string]bool{},
-		memo: map[string][]object.TreeEntry{}}
+		memo: map[string][]object.TreeEntry{}, attrs: f.attrs}
 	for p := range f.dirty {
 		v.lead(p)
 	}
 	for p := range edits {
 		v.lead(p)
+		if path.Base(p) == attributesFile {
+			v.attrs = newAttributes()
+		}
 	}
 	for _, p := range except {
 		if isPath(p) {

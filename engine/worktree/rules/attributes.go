@@ -3,6 +3,7 @@ package rules
 import (
 	"markmill/engine/worktree/quote"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,7 @@ type Converter struct {
 	filters  map[string]bool
 	fold     bool
 	seen     atomic.Bool // some attribute that matters was read: without, nothing has to be looked up
+	changes  atomic.Bool // one was read that changes what is checked out, whatever the settings are
 	mu       sync.Mutex  // held while a file is parsed: two goroutines walk
 }
 
@@ -136,10 +138,50 @@ func NewConverter(c Settings, common string) *Converter {
 	return cv
 }
 
+// NewTreeConverter returns a converter that knows the attributes of a tree alone, without those of a machine.
+func NewTreeConverter() *Converter {
+	return &Converter{macros: map[string][]attrValue{}, filters: map[string]bool{}}
+}
+
+// Checkout names what the attributes of a tree make of the bytes of a path when it is checked out, whatever the
+// settings are; "" is nothing.
+func (cv *Converter) Checkout(r *Chain, path, name string) string {
+	if !cv.Changes() {
+		return ""
+	}
+	var words []string
+	for attr, value := range cv.lookup(r, path, name) {
+		if v := (attrValue{attr, value}); v.changes() && (attr != "eol" || cv.Of(r, path, name).crlf) {
+			words = append(words, attr+"="+value)
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// Changes reports whether Checkout may name anything.
+func (cv *Converter) Changes() bool { return cv.changes.Load() }
+
+// changes reports whether an attribute changes what is checked out.
+func (v attrValue) changes() bool {
+	switch v.name {
+	case "eol":
+		return v.value == "crlf"
+	case "ident":
+		return v.value == "+"
+	case "filter", "working-tree-encoding":
+		return v.value != "" && v.value != "+" && v.value != "-" && v.value != "!"
+	}
+	return false
+}
+
 func (cv *Converter) parse(data []byte) attrFile {
 	f := parseAttrs(data, cv.macros)
 	if len(f) > 0 {
 		cv.seen.Store(true)
+	}
+	if slices.ContainsFunc(f, func(l attrLine) bool { return slices.ContainsFunc(l.set, attrValue.changes) }) {
+		cv.changes.Store(true)
 	}
 	return f
 }

@@ -24,8 +24,7 @@ func (cv *Converter) Of(r *Chain, path, name string) Conversion {
 	a := cv.lookup(r, path, name)
 	var c Conversion
 	enc := a["working-tree-encoding"]
-	c.External = a["ident"] == "+" || cv.filters[a["filter"]] ||
-		enc != "" && enc != "-" && enc != "!" && enc != "+"
+	c.External = a["ident"] == "+" || cv.filters[a["filter"]] || attrValue{"working-tree-encoding", enc}.changes()
 	text := a["text"]
 	if text == "" || text == "!" {
 		text = a["crlf"]
@@ -140,18 +139,21 @@ func (c Conversion) Clean(data []byte, old func() ([]byte, error)) ([]byte, erro
 		if s.binary() {
 			return data, nil
 		}
-		// Git leaves a file alone that was stored with CRLF already.
-		was, err := old()
-		if err != nil {
-			return nil, err
-		}
-		if was != nil {
-			if ws := gather(was); ws.crlf > 0 && !ws.binary() {
-				return data, nil
-			}
+		if keeps, err := c.Keeps(old); keeps || err != nil {
+			return data, err
 		}
 	}
 	return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), nil
+}
+
+// Keeps reports whether Git leaves the line endings of a file alone because it was stored with CRLF already.
+func (c Conversion) Keeps(old func() ([]byte, error)) (bool, error) {
+	if !c.auto {
+		return false, nil
+	}
+	was, err := old()
+	s := gather(was)
+	return s.crlf > 0 && !s.binary(), err
 }
 
 // Plain reports whether the worktree has the repository's bytes unchanged.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-git/go-git/v6/plumbing/format/index"
 	"github.com/go-git/go-git/v6/plumbing/hash"
@@ -158,6 +159,9 @@ func OpenIndex(path string, f *object.Format) (*Index, error) {
 	}
 	in := x.entries
 	for range x.count {
+		if len(in) > 40+f.Size && in[40+f.Size]&0xf0 != 0 { // more than a file that was added
+			return nil, errIndex
+		}
 		if _, in = x.next(in, nil); in == nil {
 			return nil, errIndex
 		}
@@ -182,11 +186,45 @@ func OpenIndex(path string, f *object.Format) (*Index, error) {
 	return x, nil
 }
 
+// Tracked returns the first path in the index at file that is dir or below it, "" without one. Letters of either case
+// are the same, as file systems may have it. It does not see the entries that a split index keeps in another file.
+func Tracked(file, dir string, f *object.Format) (string, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	be := binary.BigEndian
+	if len(data) < 12+f.Size || string(data[:4]) != "DIRC" || be.Uint32(data[4:]) < 2 || be.Uint32(data[4:]) > 4 {
+		return "", fmt.Errorf("%s: %w", file, errIndex)
+	}
+	x := &Index{version: be.Uint32(data[4:]), format: f}
+	in, name, last := data[12:len(data)-f.Size], make([]byte, 0, 256), strings.ToLower(dir)[0]
+	for range be.Uint32(data[8:]) {
+		if name, in = x.next(in, name); in == nil {
+			return "", fmt.Errorf("%s: %w", file, errIndex)
+		}
+		if len(name) > 0 && name[0] > last { // they are sorted
+			break
+		}
+		if len(name) >= len(dir) && strings.EqualFold(string(name[:len(dir)]), dir) &&
+			(len(name) == len(dir) || name[len(dir)] == '/') {
+			return string(name), nil
+		}
+	}
+	return "", nil
+}
+
 // next returns the path of an entry, which begins with the fields of its stat, and what follows it; nil at a damaged
-// one, and at one that is more than a file which was added. name is memory of the path before, which version 4 needs.
+// one. name is memory of the path before, which version 4 needs.
 func (x *Index) next(in, name []byte) (path, rest []byte) {
 	head := 40 + x.format.Size + 2
-	if len(in) <= head || in[head-2]&0xf0 != 0 {
+	if len(in) > head && in[head-2]&0x40 != 0 { // it has a second word of flags
+		head += 2
+	}
+	if len(in) <= head {
 		return nil, nil
 	}
 	rest = in[head:]
