@@ -60,30 +60,9 @@ func (q *Queue) put(ctx context.Context, subject string, value any, last uint64)
 	if msg.Data, err = codec.Marshal(value); err != nil {
 		return 0, err
 	}
-	err = q.retry(ctx, func() error {
-		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last),
-			jetstream.WithRetryAttempts(0))
-		if err == nil {
-			at = ack.Sequence
-			return nil
-		}
-		if !isConflict(err) {
-			return err
-		}
-		// An earlier try may have been stored, and its acknowledgment lost. No two writers put the same bytes.
-		stored, lookErr := q.alerts.GetLastMsgForSubject(ctx, subject)
-		switch {
-		case lookErr == nil && bytes.Equal(stored.Data, msg.Data):
-			at = stored.Sequence
-			return nil
-		case lookErr == nil && stored.Sequence == last:
-			return nats.ErrTimeout // on replicas the check may come before what it checks: try again
-		case lookErr != nil && !errors.Is(lookErr, jetstream.ErrMsgNotFound):
-			return lookErr
-		}
-		return ErrFenced
+	return q.publish(ctx, q.alerts, msg, last, func(stored *jetstream.RawStreamMsg) bool {
+		return bytes.Equal(stored.Data, msg.Data) // no two writers put the same bytes
 	})
-	return at, err
 }
 
 // Watch brings a series up to date: add gets what is known of it, and changes that. The alerts that add leaves are in

@@ -51,10 +51,23 @@ func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queu
 		msg.Header.Set(fileHeader, "1")
 	}
 	id := nuid.Next()
-	var at uint64
+	at, err := q.publish(ctx, q.events, msg, last, func(stored *jetstream.RawStreamMsg) bool {
+		return stored.Header.Get(nats.MsgIdHdr) == id
+	}, jetstream.WithMsgID(id))
+	if err == nil && e.Kind != queue.Recorded && e.Kind != queue.Removed {
+		_ = q.index(ctx, now, last == 0) // the entry is there, and the index follows it
+	}
+	return at, err
+}
+
+// publish stores a message behind the one of its subject with the sequence last; 0: there is none. is reports whether a
+// stored message is this one: an earlier try may have been stored, and its acknowledgment lost. Another message that
+// came first is ErrFenced.
+func (q *Queue) publish(ctx context.Context, stream jetstream.Stream, msg *nats.Msg, last uint64,
+	is func(*jetstream.RawStreamMsg) bool, options ...jetstream.PublishOpt) (at uint64, err error) {
+	options = append(options, jetstream.WithExpectLastSequencePerSubject(last), jetstream.WithRetryAttempts(0))
 	err = q.retry(ctx, func() error {
-		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(last),
-			jetstream.WithRetryAttempts(0))
+		ack, err := q.js.PublishMsg(ctx, msg, options...)
 		if err == nil {
 			at = ack.Sequence
 			return nil
@@ -62,22 +75,20 @@ func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queu
 		if !isConflict(err) {
 			return err
 		}
-		// An earlier try may have been stored, and its acknowledgment lost.
-		stored, lookErr := q.events.GetLastMsgForSubject(ctx, msg.Subject)
-		switch {
-		case lookErr == nil && stored.Header.Get(nats.MsgIdHdr) == id:
+		stored, err := stream.GetLastMsgForSubject(ctx, msg.Subject)
+		switch missing := errors.Is(err, jetstream.ErrMsgNotFound); {
+		case missing && last == 0, err == nil && stored.Sequence == last:
+			return nats.ErrTimeout // on replicas the check may come before what it checks: try again
+		case missing:
+			return ErrFenced // it was removed
+		case err != nil:
+			return err
+		case is(stored):
 			at = stored.Sequence
 			return nil
-		case lookErr == nil && stored.Sequence == last:
-			return nats.ErrTimeout // on replicas the check may come before what it checks: try again
-		case lookErr != nil && !errors.Is(lookErr, jetstream.ErrMsgNotFound):
-			return lookErr
 		}
 		return ErrFenced
 	})
-	if err == nil && e.Kind != queue.Recorded && e.Kind != queue.Removed {
-		_ = q.index(ctx, now, last == 0) // the entry is there, and the index follows it
-	}
 	return at, err
 }
 
