@@ -28,6 +28,8 @@ type Call struct {
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
 	Warm    bool     `json:"warm,omitzero"`
+	// Sandbox is the least sandbox of the jobs, as in the front matter.
+	Sandbox string `json:"sandbox,omitzero"`
 	// Schedule has a worker also submit what is due.
 	Schedule bool `json:"schedule,omitzero"`
 

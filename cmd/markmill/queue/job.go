@@ -17,6 +17,7 @@ import (
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
 	"markmill/engine/worktree/exchange"
+	"markmill/notebooks"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -100,6 +101,9 @@ func (a *attempt) next(root string) (*engine.Engine, *engine.Plan, error) {
 // work returns a message about the outcome. An error means that another worker gets the job: its lease is lost, or the
 // queue could not be informed.
 func (a *attempt) work(ctx context.Context) (words string, err error) {
+	if err := a.spec.Check(); err != nil { // a program that is not ours may have written the entry
+		return a.refuse(err)
+	}
 	root, err := a.repository(ctx)
 	if err != nil {
 		return a.giveBack(err.Error(), backoff(a.lease.Job.InVain))
@@ -259,6 +263,8 @@ func (a *attempt) engine(root string) (*engine.Engine, error) {
 	}
 	eng.Version, eng.Tools, eng.Schedules = a.Version, a.Program, a.Store
 	eng.Store = func(string) runs.Store { return a.store }
+	eng.Ceiling = engine.Ceiling{NoCopy: true,
+		Rules: notebooks.Front{Sandbox: a.Sandbox, Mode: runs.MutationWorktree}}
 	eng.Job = &engine.Job{ID: a.spec.ID, Requester: runs.Person{User: a.spec.By, Email: a.spec.Email}}
 	eng.Job.Answers, err = a.lease.Job.Answers()
 	return eng, err

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -20,6 +21,9 @@ func (p *program) submit(ctx context.Context) (int, error) {
 		}
 	}
 	job, made, err := p.q.Submit(ctx, p.Spec, time.Now().UTC())
+	if err == nil && job.ID == p.Spec.ID {
+		err = p.noteOutput(p.Spec)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -283,6 +287,7 @@ func (p *program) steer(ctx context.Context) (int, error) {
 func (p *program) prune(ctx context.Context) (int, error) {
 	now := time.Now().UTC()
 	did, err := p.q.Prune(ctx, now.Add(-time.Duration(p.AgeNS)), p.Keep, p.User, now)
+	err = errors.Join(err, p.forgetOutputs(ctx))
 	p.tell("%s removed, and %d KiB of files", plain.Counted(did.Jobs, "job"), int(did.Bytes>>10))
 	return exitPass, err
 }

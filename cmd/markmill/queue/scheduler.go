@@ -197,7 +197,13 @@ func (s *scheduler) finish(ctx context.Context, n *schedules.Notebook, key strin
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.fetch(ctx, h)
+	if n.Commit == "" { // another checkout may have submitted it
+		err = s.noteOutput(&queue.Spec{ID: h.ID, Output: r.Output})
+	}
+	id := runs.RunID("")
+	if err == nil {
+		id, err = s.fetch(ctx, h)
+	}
 	if err == nil && id != "" && n.Commit != "" && h.State == queue.StateCompleted {
 		run := r
 		run.ID = string(id)

@@ -43,6 +43,9 @@ func (q *Queue) wake(ctx context.Context, job *queue.Job) error {
 
 // Submit puts a job into its queue. If a job with that id exists, it is returned, and made is false.
 func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (job *queue.Job, made bool, err error) {
+	if err := spec.Check(); err != nil {
+		return nil, false, err
+	}
 	h, err := q.read(ctx, spec.ID)
 	if err != nil {
 		return nil, false, err
