@@ -542,12 +542,15 @@ Exit codes: as of its commands.`,
 
 func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	var states []string
+	mend := false
 	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
 		Long: `Lists jobs with their state: held (waits for the jobs of --after), enqueued, unapproved (its run needs an approval),
 leased (a worker has taken it), running (and which step), completed, failed, canceled, dead (given up). The job that
 was submitted, taken, released or ended last comes first.
+
+Messages in the queue that no program of Markmill wrote are skipped, and named; --mend removes them.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n" +
@@ -572,7 +575,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}
-			made.Filter, made.JSON = filter, asJSON
+			made.Filter, made.JSON, made.Mend = filter, asJSON, mend
 			return a.becomeQueue(made)
 		},
 	}
@@ -581,6 +584,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 	c.Flags().StringVar(&filter.Notebook, "notebook", "",
 		"only jobs whose notebook matches `PATTERN`, such as 'reports/*.md', of the newest 5,000")
 	c.Flags().IntVar(&filter.Limit, "limit", filter.Limit, "list at most `N` jobs, from 1 to 500")
+	c.Flags().BoolVar(&mend, "mend", false, "first remove the messages in the queue that no program of Markmill wrote")
 	jsonFlag(c, &asJSON, "jobs")
 	return c
 }

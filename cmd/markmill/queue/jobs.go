@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -143,6 +144,16 @@ func (p *program) fetched(ctx context.Context, h *queue.History) (int, error) {
 }
 
 func (p *program) list(ctx context.Context) (int, error) {
+	if p.Mend {
+		removed, err := p.q.Mend(ctx, p.User, time.Now().UTC())
+		if err != nil {
+			return 0, err
+		}
+		p.tell("%s removed that no program of Markmill wrote", plain.Counted(len(removed), "message"))
+		for _, f := range removed {
+			p.tell("removed: %s, message %s of %s", f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
+		}
+	}
 	jobs, total, err := p.q.List(ctx, p.Filter)
 	if err != nil {
 		return 0, err
@@ -151,8 +162,13 @@ func (p *program) list(ctx context.Context) (int, error) {
 	if doc.Paused, err = p.q.Paused(ctx); err != nil {
 		return 0, err
 	}
+	doc.Foreign = p.q.Foreign()
 	if p.JSON {
 		return exitPass, p.print("jobs", doc)
+	}
+	for _, f := range doc.Foreign {
+		p.tell("skipped: %s, message %s of %s, which no program of Markmill wrote; jobs list --mend removes it",
+			f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
 	}
 	for _, one := range doc.Paused {
 		p.tell("the queue %s is paused, by %s at %s: %s", one.Queue, one.By, one.Time.Local().Format(time.DateTime),

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,7 +39,8 @@ func (q *Queue) last(ctx context.Context, subject string, to any) (at uint64, er
 	if err != nil {
 		return 0, err
 	}
-	return msg.Sequence, codec.Unmarshal(msg.Data, to)
+	q.decode(alertsStream, subject, msg.Sequence, msg.Data, to) // what cannot be read is replaced
+	return msg.Sequence, nil
 }
 
 // put replaces the last value of a subject, which has the sequence last; 0: there is none. Another writer that came
@@ -125,10 +125,9 @@ func (q *Queue) Alerts(ctx context.Context, each func(*queue.Delivery) error) er
 		defer stop()
 		return q.values(ctx, alertsStream, outSubject+"*", func(msg jetstream.Msg, at uint64) error {
 			d := &queue.Delivery{Revision: at}
-			if err := codec.Unmarshal(msg.Data(), d); err != nil {
-				return fmt.Errorf("%s: %w", msg.Subject(), err)
+			if q.decode(alertsStream, msg.Subject(), at, msg.Data(), d) {
+				all = append(all, d)
 			}
-			all = append(all, d)
 			return nil
 		})
 	})

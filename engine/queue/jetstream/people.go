@@ -206,12 +206,12 @@ func (q *Queue) asked(ctx context.Context, h *history) (*control, error) {
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil
 	}
-	c := &control{}
-	if err == nil {
-		err = codec.Unmarshal(msg.Data, c)
-	}
-	if err != nil || c.Begun != h.begun {
+	if err != nil {
 		return nil, err
+	}
+	c := &control{}
+	if !q.decode(controlStream, msg.Subject, msg.Sequence, msg.Data, c) || c.Begun != h.begun {
+		return nil, nil
 	}
 	return c, nil
 }
