@@ -262,7 +262,8 @@ func TestCeiling(t *testing.T) {
 	required := notebooks.Front{Sandbox: "required", Mode: runs.MutationWorktree}
 	for _, c := range []struct{ ceiling, own, policy, want notebooks.Front }{
 		{required, notebooks.Front{}, notebooks.Front{}, required},
-		{required, notebooks.Front{Sandbox: "off", Mode: runs.MutationInPlace}, notebooks.Front{Sandbox: "on"}, required},
+		{required, notebooks.Front{Sandbox: "off", Mode: runs.MutationInPlace}, notebooks.Front{Sandbox: "on"},
+			required},
 		{required, notebooks.Front{Sandbox: "strict", Mode: runs.MutationNone}, notebooks.Front{},
 			notebooks.Front{Sandbox: "strict", Mode: runs.MutationNone}},
 		{required, notebooks.Front{}, notebooks.Front{Sandbox: "strict", Mode: runs.MutationNone},
@@ -273,7 +274,8 @@ func TestCeiling(t *testing.T) {
 		{notebooks.Front{Sandbox: "off"}, notebooks.Front{Sandbox: "strict"}, notebooks.Front{},
 			notebooks.Front{Sandbox: "strict"}},
 	} {
-		p := &Plan{notebook: &notebooks.Notebook{Front: c.own}, policies: []placedPolicy{{Policy: &Policy{Rules: c.policy}}}}
+		p := &Plan{notebook: &notebooks.Notebook{Front: c.own},
+			policies: []placedPolicy{{Policy: &Policy{Rules: c.policy}}}}
 		p.narrow(c.ceiling)
 		if got := p.notebook.Front; got.Sandbox != c.want.Sandbox || got.Mode != c.want.Mode {
 			t.Errorf("ceiling %v, policy %v, notebook %v: %q, %q", c.ceiling, c.policy, c.own, got.Sandbox, got.Mode)

@@ -34,8 +34,8 @@ type Policy struct {
 	AgentMode string // the most that agents may do; one of agentModes, or ""
 }
 
-// Ceiling is the most that the runs of an engine may do. Who runs other people's notebooks sets it. It narrows a notebook
-// as a policy does, and no notebook, request or policy loosens it.
+// Ceiling is the most that the runs of an engine may do. Who runs other people's notebooks sets it. It narrows a
+// notebook as a policy does, and no notebook, request or policy loosens it.
 type Ceiling struct {
 	// Rules are words of the front matter: Sandbox, Network and Mode.
 	Rules  notebooks.Front

@@ -403,7 +403,8 @@ reached.`,
 				return usagef("-j %d: a worker runs from 1 to 256 jobs at once", call.Jobs)
 			}
 			if !slices.Contains(engine.Sandboxes(), call.Sandbox) {
-				return usagef("--sandbox %s is not known; known: %s", call.Sandbox, strings.Join(engine.Sandboxes(), ", "))
+				return usagef("--sandbox %s is not known; known: %s", call.Sandbox,
+					strings.Join(engine.Sandboxes(), ", "))
 			}
 			d, err := limit("--lease", lease)
 			if err != nil {

@@ -41,9 +41,9 @@ type Spec struct {
 
 // jobMembers are the members of a Request that a job may have, by their names in JSON. The worker decides the others.
 var jobMembers = []string{"path", "source", "made_of", "assets", "output_form", "empty", "given", "allow_unknown",
-	"allow_errors", "report_mode", "timings", "base", "dirty", "cwd", "kernel", "backend", "language", "step_timeout_ns",
-	"run_timeout_ns", "start_ns", "only", "skip_tags", "from", "until", "markers", "keep_going", "observed", "sweep",
-	"reuse"}
+	"allow_errors", "report_mode", "timings", "base", "dirty", "cwd", "kernel", "backend", "language",
+	"step_timeout_ns", "run_timeout_ns", "start_ns", "only", "skip_tags", "from", "until", "markers", "keep_going",
+	"observed", "sweep", "reuse"}
 
 // Check returns an error for a job that asks for more than a job may, whoever wrote it.
 func (s *Spec) Check() error {

@@ -19,8 +19,8 @@ func forge(t *testing.T, q *Queue, subject string, header nats.Header, body stri
 	}
 }
 
-// TestForeign: messages that no program of ours wrote, on every subject, stop no reader, no worker and no removal of old
-// jobs. They are listed, and Mend removes them; the jobs stay as their entries say.
+// TestForeign: messages that no program of ours wrote, on every subject, stop no reader, no worker and no removal of
+// old jobs. They are listed, and Mend removes them; the jobs stay as their entries say.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())

@@ -31,8 +31,8 @@ func (l *late) GetLastMsgForSubject(ctx context.Context, subject string) (*jetst
 	return msg, err
 }
 
-// TestPublishesAtOnce: of two processes that store the same part, or submit the same job, at the same moment, the second
-// waits until it sees what the first has stored.
+// TestPublishesAtOnce: of two processes that store the same part, or submit the same job, at the same moment, the
+// second waits until it sees what the first has stored.
 func TestPublishesAtOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())

@@ -30,8 +30,8 @@ type Schedules struct {
 	revision     uint64 // of the lead; 0: another has it
 }
 
-// Schedules creates the missing buckets. Each scope, a repository, has a leader of its own. lead is the time after which
-// a silent one is replaced; an existing bucket keeps its own.
+// Schedules creates the missing buckets. Each scope, a repository, has a leader of its own. lead is the time after
+// which a silent one is replaced; an existing bucket keeps its own.
 func (q *Queue) Schedules(ctx context.Context, scope string, replicas int, lead time.Duration) (*Schedules, error) {
 	bucket := func(cfg jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, max(replicas, 1)
