@@ -38,6 +38,9 @@ type Engine struct {
 	// Ended gets the run directory of each run whose record has become complete; it must not wait. nil does nothing.
 	Ended func(dir string)
 
+	// Ceiling bounds what runs may do; its zero value bounds nothing.
+	Ceiling Ceiling
+
 	// Job is the job of a queue that runs are of; nil: they are of none.
 	Job *Job
 

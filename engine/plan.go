@@ -298,8 +298,8 @@ func (p *Plan) usePolicies(e *Engine) error {
 	if p.policies, err = e.policies(p.source, p.base); err != nil {
 		return err
 	}
-	p.narrow()
-	return p.inPlaceRefused()
+	p.narrow(e.Ceiling.Rules)
+	return p.optionRefused(e.Ceiling)
 }
 
 func (e *Engine) checkAll(p *Plan) error {

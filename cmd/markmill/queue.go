@@ -227,6 +227,7 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return errors.Join(err, usagef("a job is one run, and %s asks for several attempts; markmill lanes "+
 			"compares them", path))
 	}
+	eng.Ceiling.NoCopy = true // as a worker has it
 	plan, output, err := a.plan(ctx, eng, path, output, "", r)
 	if err != nil {
 		return err
@@ -235,7 +236,7 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 	if err != nil {
 		return err
 	}
-	if spec.Output, err = outputName(output); err != nil {
+	if spec.Output, err = outputIn(repo.Root(), output); err != nil {
 		return err
 	}
 	if dirty, err := repo.Dirty(ctx); err == nil && len(dirty) > 0 {
@@ -253,6 +254,21 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 	call := a.callFor("submit", &o.queueOptions, store, repo)
 	call.Spec, call.Wait, call.Follow, call.JSON = spec, o.wait, o.follow, o.json
 	return a.runQueue(ctx, call)
+}
+
+// outputIn returns the OUTPUT of a job as a path in the repository.
+func outputIn(root, output string) (string, error) {
+	path, err := outputName(output)
+	if err != nil || path == "" {
+		return path, err
+	}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil { // as root is
+		path = filepath.Join(real, filepath.Base(path))
+	}
+	if rel, err := filepath.Rel(root, path); err == nil {
+		path = filepath.ToSlash(rel)
+	}
+	return path, queue.CheckOutput(path)
 }
 
 // spec makes the job of a plan. It returns an error for a value that is secret.
@@ -354,7 +370,8 @@ func (a *app) workerCommand() *cobra.Command {
 		Use: "worker [-- ARG...]", Short: "Run the jobs of queues, on this machine", Args: args(0, -1),
 		Long: `Takes jobs from queues and runs each as run does, with the same worktree, sandbox, gates and record. It uses the
 repository around the working directory if that has the job's base commit, or else a copy of the commit that came with
-the job. It publishes the events and files of a run as they are made, and keeps nothing itself.
+the job. A job works in a worktree and, unless --sandbox says otherwise, in the sandbox, whatever its notebook asks for.
+It publishes the events and files of a run as they are made, and keeps nothing itself.
 
 A worker that is killed, or sends no heartbeat for the time of its lease, loses its jobs: another one continues at the
 first unfinished step, and what the first still sends is refused. On the first Ctrl-C a worker returns its jobs to the
@@ -389,6 +406,10 @@ reached.`,
 			if call.Jobs < 1 || call.Jobs > 256 {
 				return usagef("-j %d: a worker runs from 1 to 256 jobs at once", call.Jobs)
 			}
+			if !slices.Contains(engine.Sandboxes(), call.Sandbox) {
+				return usagef("--sandbox %s is not known; known: %s", call.Sandbox,
+					strings.Join(engine.Sandboxes(), ", "))
+			}
 			d, err := limit("--lease", lease)
 			if err != nil {
 				return err
@@ -413,6 +434,7 @@ reached.`,
 					"into one, or name it with --repo")
 			}
 			made.Queues, made.Labels, made.Jobs, made.Drain = call.Queues, labels, call.Jobs, call.Drain
+			made.Sandbox = call.Sandbox
 			made.Warm, made.Schedule, made.LeaseNS = call.Warm, call.Schedule, int64(d)
 			return a.becomeQueue(made)
 		},
@@ -422,6 +444,8 @@ reached.`,
 	f.StringSliceVar(&call.Labels, "label", nil,
 		"`LABEL,…` that the worker offers: it also takes jobs that require them; repeatable")
 	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
+	f.StringVar(&call.Sandbox, "sandbox", "required",
+		"least sandbox of the jobs: `MODE` strict, required, on or off; a notebook can only ask for more")
 	f.BoolVar(&call.Warm, "warm", false, "keep an interpreter started for the next job like the last one")
 	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues is waiting or running")
 	f.BoolVar(&call.Schedule, "schedule", false,
@@ -523,12 +547,15 @@ Exit codes: as of its commands.`,
 
 func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	var states []string
+	mend := false
 	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
 		Long: `Lists jobs with their state: held (waits for the jobs of --after), enqueued, unapproved (its run needs an approval),
 leased (a worker has taken it), running (and which step), completed, failed, canceled, dead (given up). The job that
 was submitted, taken, released or ended last comes first.
+
+Messages in the queue that no program of Markmill wrote are skipped, and named; --mend removes them.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n" +
@@ -553,7 +580,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}
-			made.Filter, made.JSON = filter, asJSON
+			made.Filter, made.JSON, made.Mend = filter, asJSON, mend
 			return a.becomeQueue(made)
 		},
 	}
@@ -562,6 +589,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 	c.Flags().StringVar(&filter.Notebook, "notebook", "",
 		"only jobs whose notebook matches `PATTERN`, such as 'reports/*.md', of the newest 5,000")
 	c.Flags().IntVar(&filter.Limit, "limit", filter.Limit, "list at most `N` jobs, from 1 to 500")
+	c.Flags().BoolVar(&mend, "mend", false, "first remove the messages in the queue that no program of Markmill wrote")
 	jsonFlag(c, &asJSON, "jobs")
 	return c
 }

@@ -494,10 +494,10 @@ func limit(flag, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	if d, err := time.ParseDuration(text + "s"); err == nil && d > 0 {
-		return d, nil
-	}
 	d, err := time.ParseDuration(text)
+	if err != nil { // a number of seconds, perhaps; 10m is no 10ms
+		d, err = time.ParseDuration(text + "s")
+	}
 	if err != nil || d <= 0 {
 		return 0, usagef("%s %s is no time limit; give seconds, or 90s, 10m, 1h", flag, text)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"markmill/engine"
 	"markmill/engine/schedule"
 	"markmill/engine/worktree"
-	"markmill/notebooks"
 	"markmill/runs"
 )
 
@@ -28,8 +28,8 @@ func (a *app) scheduleRunDue() *cobra.Command {
 		Use: "run-due [NOTEBOOK…]", Short: "Run the scheduled notebooks that are due", Args: args(0, -1),
 		Long: `Runs every notebook of the repository that is due, as markmill run does, and records the due time in
 .markmill/schedules. It needs neither a daemon nor a queue: let cron or a timer call it every minute (see markmill
-schedule install). Two calls at the same time run each due time once. While a notebook runs, it checks every 20 s
-whether others have become due.
+schedule install). Two calls at the same time run each due time once. While a notebook runs, it checks every 20 s, and
+at each full minute, whether others have become due; overlap decides about the notebook itself.
 
 Due times of a notebook that is new, or whose cron expression has changed, count from the first call that sees it.
 
@@ -91,7 +91,7 @@ func (d *dueRuns) runAll(ctx context.Context, jobs int, paths []string) error {
 	var (
 		group   sync.WaitGroup
 		mu      sync.Mutex
-		running = map[string]bool{}
+		running = map[string]int{} // the processes of each notebook: a second one ends the run of the first
 		worst   int
 		ended   = make(chan struct{}, 1)
 	)
@@ -103,9 +103,9 @@ func (d *dueRuns) runAll(ctx context.Context, jobs int, paths []string) error {
 		}
 		for _, n := range list {
 			mu.Lock()
-			skip := running[n.Path] || len(running) >= jobs
+			here, others := running[n.Path], len(running)
 			mu.Unlock()
-			if skip {
+			if here > 1 || here == 0 && others >= jobs {
 				continue
 			}
 			due, err := d.due(&n)
@@ -126,13 +126,16 @@ func (d *dueRuns) runAll(ctx context.Context, jobs int, paths []string) error {
 				return err
 			}
 			mu.Lock()
-			running[n.Path] = true
+			running[n.Path]++
 			mu.Unlock()
 			group.Go(func() {
 				err := cmd.Wait()
 				mu.Lock()
 				defer mu.Unlock()
-				if delete(running, n.Path); err != nil {
+				if running[n.Path]--; running[n.Path] == 0 {
+					delete(running, n.Path)
+				}
+				if err != nil {
 					worst = max(worst, exitFail)
 				}
 				select {
@@ -147,10 +150,12 @@ func (d *dueRuns) runAll(ctx context.Context, jobs int, paths []string) error {
 		if none || ctx.Err() != nil {
 			return endWith(worst)
 		}
+		now := d.now()
+		minute := now.Truncate(time.Minute).Add(time.Minute).Sub(now) // until something may be due
 		select {
 		case <-ctx.Done():
 		case <-ended:
-		case <-time.After(lookAgain):
+		case <-time.After(min(minute, lookAgain)):
 			if err := schedules.Beat(d.store, "markmill schedule run-due", d.now()); err != nil {
 				return err
 			}
@@ -158,29 +163,27 @@ func (d *dueRuns) runAll(ctx context.Context, jobs int, paths []string) error {
 	}
 }
 
-// due reports whether a notebook has something to run, and notes one that is seen for the first time.
-func (d *dueRuns) due(n *schedules.Notebook) (bool, error) {
+// due reports whether a process has to be started for a notebook: to run it, or to end the run that goes on. It notes
+// what is due, but does not run: a notebook that is seen for the first time, and due times during a run.
+func (d *dueRuns) due(n *schedules.Notebook) (start bool, err error) {
 	if n.Err != nil {
 		return false, n.Err
 	}
 	keep := schedules.Keep(d.store, n.Path)
-	s, err := keep.Load()
-	if err != nil || keep.Alive() && n.Overlap != notebooks.OverlapCancel {
-		return false, err
-	}
-	if s.Run != nil && !s.Run.Ended && !keep.Alive() { // its process was killed
-		return true, nil
-	}
-	was := s
-	due, cancel := s.Look(n.Schedule, n.Times, d.now().UTC())
-	if due.IsZero() && !cancel && !was.Seen.Equal(s.Seen) {
-		err = keep.Update(func(s *schedule.State) error {
-			s.Notebook = n.Path
-			s.Look(n.Schedule, n.Times, d.now().UTC())
+	return start, keep.Update(func(s *schedule.State) error {
+		alive, noted := keep.Alive(), s.Run != nil && !s.Run.Ended
+		if alive != noted {
+			start = noted // its process was killed; else one is about to note its run, or has just done so
 			return nil
-		})
-	}
-	return !due.IsZero() || cancel, err
+		}
+		next := *s
+		next.Notebook, next.Waiting = n.Path, slices.Clone(s.Waiting)
+		due, cancel := next.Look(n.Schedule, n.Times, d.now().UTC())
+		if start = cancel || !due.IsZero(); due.IsZero() {
+			*s = next
+		}
+		return nil
+	})
 }
 
 // runOne runs a notebook if it is due. Another process may have the notebook, or take it: then there is nothing to do,
@@ -197,7 +200,7 @@ func (d *dueRuns) runOne(ctx context.Context, n *schedules.Notebook) error {
 			return err
 		}
 		var due time.Time
-		if !busy {
+		if err = nil; !busy {
 			due, err = d.settle(ctx, n, keep)
 		}
 		var ended *schedule.Run // the run to be ended
@@ -223,7 +226,7 @@ func (d *dueRuns) runOne(ctx context.Context, n *schedules.Notebook) error {
 		switch {
 		case err != nil || busy && ended == nil:
 		case busy:
-			if err = d.end(ctx, n, keep, ended); err == nil {
+			if err = d.end(ctx, n, keep, ended.Due); err == nil {
 				continue
 			}
 		case !due.IsZero():
@@ -275,19 +278,21 @@ func (d *dueRuns) ended(ctx context.Context, n *schedules.Notebook, keep *schedu
 	}))
 }
 
-// end ends a run that another process runs, and waits until that has let go.
-func (d *dueRuns) end(ctx context.Context, n *schedules.Notebook, keep *schedules.Keeper, r *schedule.Run) error {
-	asked := runs.AbortData{Reason: "due again (overlap: cancel)", Actor: "markmill schedule run-due",
-		Time: d.now().UTC()}
-	dir := d.store.Path(runs.RunID(r.ID))
-	if r.ID != "" {
-		if _, err := api.Abort(ctx, dir, asked, d.now); err != nil && keep.Alive() {
-			if _, load, lerr := runs.At(dir).Load(); lerr == nil && load != nil {
+// end ends the run for a due time, which another process has, and waits until that has let go.
+func (d *dueRuns) end(ctx context.Context, n *schedules.Notebook, keep *schedules.Keeper, due time.Time) error {
+	for asked := false; keep.Alive(); {
+		if s, err := keep.Load(); err != nil || s.Run == nil || !s.Run.Due.Equal(due) {
+			return err
+		} else if !asked && s.Run.ID != "" {
+			dir := d.store.Path(runs.RunID(s.Run.ID))
+			_, err := api.Abort(ctx, dir, runs.AbortData{Reason: "due again (overlap: cancel)",
+				Actor: "markmill schedule run-due", Time: d.now().UTC()}, d.now)
+			run, _, lerr := runs.At(dir).Load()
+			begun := lerr == nil && run != nil // else it is about to begin
+			if asked = err == nil || begun && run.Completed != nil; begun && !asked {
 				return fmt.Errorf("%s: the run before is not ended: %w", n.Path, err)
 			}
 		}
-	}
-	for keep.Alive() {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

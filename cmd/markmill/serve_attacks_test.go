@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	workbench "markmill/cmd/markmill/serve"
+	"markmill/runs"
 )
 
 var roles = []string{"read", "run", "approve"}
@@ -195,5 +198,79 @@ func TestServeCrowd(t *testing.T) {
 		case <-deadline:
 			t.Fatal("a client that sends a byte a second keeps its connection")
 		}
+	}
+}
+
+// TestServeIdle: strangers who keep more connections than the workbench has keep nobody out, and nobody loses a
+// connection over them that is known to be a person's.
+func TestServeIdle(t *testing.T) {
+	t.Parallel()
+	d := newPeopleDesk(t, nil)
+	at, err := url.Parse(d.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(c net.Conn, path, token string) (string, error) {
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, at.Host, token)
+		_ = c.SetReadDeadline(time.Now().Add(ownTime))
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		_, err = io.Copy(io.Discard, resp.Body)
+		return resp.Status, err
+	}
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", at.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	person := dial()
+	if status, err := ask(person, "/api/v1/runs", d.tokens["read"]); err != nil || status != "200 OK" {
+		t.Fatalf("%s, %v", status, err)
+	}
+	for n := range 1100 {
+		if status, err := ask(dial(), "/healthz", ""); err != nil || status != "200 OK" {
+			t.Fatalf("connection %d: %s, %v", n, status, err)
+		}
+	}
+	if status, err := ask(dial(), "/api/v1/runs", d.tokens["read"]); err != nil || status != "200 OK" {
+		t.Errorf("with 1,100 idle connections: %s, %v", status, err)
+	}
+	if status, err := ask(person, "/api/v1/runs", d.tokens["read"]); err != nil || status != "200 OK" {
+		t.Errorf("the connection of a person: %s, %v", status, err)
+	}
+}
+
+// TestServeFormsOfPrograms: the fields of a form are read, too, when it comes with a token and without a session.
+func TestServeFormsOfPrograms(t *testing.T) {
+	t.Parallel()
+	d := newPeopleDesk(t, nil)
+	const form = "application/x-www-form-urlencoded"
+	code, header, text := d.ask("POST", "/new", "notebook=gated.md", "Content-Type", form, "Authorization",
+		"Bearer "+d.tokens["approve"])
+	if code != http.StatusSeeOther {
+		t.Fatalf("%d %s", code, text)
+	}
+	run := header.Get("Location")
+	store := runs.Store{Dir: filepath.Join(d.root, ".markmill")}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		loaded, _, err := store.Record(runs.RunID(path.Base(run))).Load()
+		if err == nil && loaded.Completed != nil {
+			break
+		}
+		if time.Since(began) > ownTime {
+			t.Fatalf("the run does not end: %v", err)
+		}
+	}
+	code, _, text = d.ask("POST", run+"/approve", "reason=as+agreed", "Content-Type", form, "Authorization",
+		"Bearer "+d.tokens["approve"])
+	answers, err := store.Approvals().Answers()
+	if code != http.StatusSeeOther || err != nil || len(answers) != 1 || answers[0].Comment != "as agreed" {
+		t.Errorf("%d %s: %+v, %v", code, text, answers, err)
 	}
 }

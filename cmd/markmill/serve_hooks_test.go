@@ -90,6 +90,14 @@ func TestServeWebhook(t *testing.T) {
 			t.Errorf("%s: %d %s", name, code, text)
 		}
 	}
+	for n := range 20 { // forged deliveries lock nobody out
+		if code, _ := deliver(body, "X-Gitlab-Token", "forged"); code != http.StatusUnauthorized {
+			t.Fatalf("forged delivery %d: %d", n, code)
+		}
+	}
+	if code, _ := d.as("read", "GET", "/runs", ""); code != http.StatusOK {
+		t.Errorf("a right token after forged deliveries: %d", code)
+	}
 	github := []string{"X-Hub-Signature-256", "sha256=" + sign(secret, body), "X-GitHub-Event"}
 	for _, c := range []struct {
 		want   string

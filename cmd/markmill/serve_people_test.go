@@ -273,6 +273,9 @@ func TestServeTokens(t *testing.T) {
 	if last != http.StatusTooManyRequests {
 		t.Errorf("20 guesses end with %d", last)
 	}
+	if code, _ := d.as("read", "GET", "/runs", ""); code != http.StatusOK {
+		t.Errorf("a right token from where others guess: %d", code)
+	}
 }
 
 // writeTokens replaces a tokens file. Its time differs from that of the one before.

@@ -322,8 +322,23 @@ func TestServeActs(t *testing.T) {
 	if _, page := d.get("/approvals"); !strings.Contains(page, gated) {
 		t.Error("the request is not among the approvals")
 	}
+	_, page := d.get(gated)
+	if contract, steps := strings.Index(page, ">Contract<"), strings.Index(page, ">Steps<"); contract < 0 ||
+		contract > steps || strings.Contains(page, "Run now") {
+		t.Error("the contract to approve is not above the steps, or the run may go on without it")
+	}
 	if code, _, text := d.post(gated+"/approve", url.Values{"reason": {"seen"}}); code != http.StatusSeeOther {
 		t.Fatalf("approve: %d\n%s", code, text)
+	}
+	_, page = d.get(gated)
+	for text, want := range map[string]bool{": seen": true, "Approved by": true, "Run now": true,
+		"Approve the contract": false, "an approval is required": false} {
+		if strings.Contains(page, text) != want {
+			t.Errorf("after the approval, %q stands on the page: %v", text, !want)
+		}
+	}
+	if _, page := d.get("/approvals"); strings.Contains(page, gated) {
+		t.Error("the answered request is among the approvals")
 	}
 	again := d.launch(url.Values{"notebook": {"gated.md"}})
 	if list := d.live(again, "", 0); printed(t, list, "go") != "never\n" {
@@ -601,6 +616,9 @@ func TestServeAPI(t *testing.T) {
 		{"GET", "/api/v1/runs?limit=501", "", 400}, {"GET", "/api/v1/runs?status=nonsense", "", 400},
 		{"GET", "/api/v1/runs/nothing", "", 404}, {"POST", "/api/v1/runs", "{", 400},
 		{"POST", "/api/v1/runs", `{"notebook": "none.md"}`, 409}, {"POST", "/api/v1/runs/" + id + "/abort", `{}`, 409},
+		{"POST", "/api/v1/runs", `{"notebook": "lines.md", "in_place": true}`, 400},
+		{"POST", "/api/v1/runs/" + id + "/abort", `{"reason": "x", "force": "1"}`, 409},
+		{"POST", "/api/v1/checks/mute", `{"notebook": "lines.md", "until": "2h", "reason": "x", "text": "x"}`, 409},
 	} {
 		if code, answer := call(c.method, c.path, c.body); code != c.want || answer["error"] == "" {
 			t.Errorf("%s %s: %d %v", c.method, c.path, code, answer)

@@ -135,7 +135,10 @@ func (q *sweepQueue) read(out io.Reader) {
 // row submits a row, unless it was.
 func (q *sweepQueue) row(job string, req engine.Request) (_ sweep.Arrival, err error) {
 	spec, wait := q.spec, make(chan queue.RowEnd, 1)
-	spec.ID, spec.Base, spec.Output = job, cmp.Or(req.Base, "HEAD"), req.Output
+	spec.ID, spec.Base = job, cmp.Or(req.Base, "HEAD")
+	if spec.Output, err = outputIn(q.root, req.Output); err != nil {
+		return nil, err
+	}
 	req.MadeOf = req.SourcePath(q.root)
 	if spec.Singleton, err = q.singleton(job, req); err != nil {
 		return nil, err

@@ -28,6 +28,8 @@ type Call struct {
 	LeaseNS int64    `json:"lease_ns,omitzero"`
 	Drain   bool     `json:"drain,omitzero"`
 	Warm    bool     `json:"warm,omitzero"`
+	// Sandbox is the least sandbox of the jobs, as in the front matter.
+	Sandbox string `json:"sandbox,omitzero"`
 	// Schedule has a worker also submit what is due.
 	Schedule bool `json:"schedule,omitzero"`
 
@@ -47,6 +49,7 @@ type Call struct {
 	AgeNS  int64  `json:"age_ns,omitzero"` // of prune: jobs that ended longer ago
 	Keep   int    `json:"keep,omitzero"`   // but the newest so many
 	Filter Filter `json:"filter,omitzero"` // of list
+	Mend   bool   `json:"mend,omitzero"`   // of list: remove the messages that no program of ours wrote
 	JSON   bool   `json:"json,omitzero"`
 }
 
@@ -84,6 +87,15 @@ type List struct {
 	Total int   `json:"total"` // of the states and the queue that were asked for
 	// Paused lists the queues that are paused.
 	Paused []Pause `json:"paused,omitempty"`
+	// Foreign lists the messages that were skipped because no program of Markmill wrote them.
+	Foreign []Foreign `json:"foreign,omitempty"`
+}
+
+// Foreign is a message in the queue that no program of Markmill wrote.
+type Foreign struct {
+	Stream   string `json:"stream"`
+	Subject  string `json:"subject"`
+	Sequence uint64 `json:"sequence"`
 }
 
 // Shown is the document that markmill jobs show prints, and submit.

@@ -23,6 +23,7 @@ const (
 	Canceled  Kind = "canceled"  // by a person
 	Removed   Kind = "removed"   // its entries are being removed
 	Dead      Kind = "dead"      // given up after several attempts
+	Mended    Kind = "mended"    // it follows a message that no program of ours wrote, and changes nothing
 )
 
 // Entry is one event of a job.

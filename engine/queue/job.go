@@ -77,6 +77,9 @@ func (j *Job) Add(e *Entry) error {
 	if j.State == "" && (e.Kind != Enqueued || e.Spec == nil) {
 		return errors.New("its first entry does not submit it")
 	}
+	if e.Kind == Mended {
+		return nil
+	}
 	if e.Spec != nil {
 		*j = Job{ID: e.Spec.ID, Notebook: e.Spec.Request.Path, Queue: e.Spec.Queue, Priority: e.Spec.Priority,
 			Labels: e.Spec.Labels, After: e.Spec.After, Behind: e.Spec.Behind, Enqueued: e.Time}

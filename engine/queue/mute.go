@@ -3,8 +3,6 @@ package queue
 import (
 	"slices"
 	"time"
-
-	"markmill/notebooks/codec"
 )
 
 // Mute suppresses the alerts of a notebook, or of one of its checks, for a time. States are recorded as without it.
@@ -108,12 +106,4 @@ func knowsBad(told []*Delivery, target string) (bad bool) {
 // Mutes is the document that markmill alerts mutes prints.
 type Mutes struct {
 	Mutes []Mute `json:"mutes"` // those that hold, the one that ends first first
-}
-
-// MuteOf decodes a stored mute.
-func MuteOf(data []byte, revision uint64) (*Mute, error) {
-	m := &Mute{}
-	err := codec.Unmarshal(data, m)
-	m.Revision = revision
-	return m, err
 }

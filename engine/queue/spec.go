@@ -2,11 +2,14 @@ package queue
 
 import (
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"markmill/engine"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
 )
 
@@ -23,7 +26,8 @@ type Spec struct {
 	Request    engine.Request `json:"request"`
 	Repository string         `json:"repository,omitzero"` // address that the base can be fetched from
 	Base       string         `json:"base"`                // commit that the run begins with
-	// Output is the path of the output notebook when the submitter fetches the record; "" is none.
+	// Output is the path of the output notebook in the submitter's repository, for people to read; "" is none. Only the
+	// store that submitted the job writes it, to where it has noted itself.
 	Output  string `json:"output,omitzero"`
 	Retries int    `json:"retries,omitzero"` // further runs after one that did not pass
 	// Project is the name of the repository's folder where the job was submitted.
@@ -33,6 +37,47 @@ type Spec struct {
 	By     string `json:"by"`
 	Email  string `json:"email,omitzero"` // of who submitted it, as Git has it
 	Host   string `json:"host"`
+}
+
+// jobMembers are the members of a Request that a job may have, by their names in JSON. The worker decides the others.
+var jobMembers = []string{"path", "source", "made_of", "assets", "output_form", "empty", "given", "allow_unknown",
+	"allow_errors", "report_mode", "timings", "base", "dirty", "cwd", "kernel", "backend", "language",
+	"step_timeout_ns", "run_timeout_ns", "start_ns", "only", "skip_tags", "from", "until", "markers", "keep_going",
+	"observed", "sweep", "reuse"}
+
+// Check returns an error for a job that asks for more than a job may, whoever wrote it.
+func (s *Spec) Check() error {
+	var members map[string]codec.Raw
+	text, err := codec.Marshal(s.Request)
+	if err == nil {
+		err = codec.Unmarshal(text, &members)
+	}
+	if err != nil {
+		return err
+	}
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(jobMembers, member) {
+			return &notebooks.Error{Kind: notebooks.KindOption,
+				Msg:  fmt.Sprintf("a job cannot ask for %s: it is not for workers", member),
+				Hint: "leave the option out, or use markmill run"}
+		}
+	}
+	if cwd := s.Request.Cwd; cwd != "" && !filepath.IsLocal(filepath.FromSlash(cwd)) {
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--cwd " + cwd + " is outside the worktree"}
+	}
+	return nil
+}
+
+// CheckOutput returns an error for a path that cannot be that of a job's output notebook.
+func CheckOutput(path string) error {
+	if form := strings.ToLower(filepath.Ext(path)); filepath.IsLocal(filepath.FromSlash(path)) &&
+		(form == ".md" || form == ".ipynb") {
+		return nil
+	}
+	return &notebooks.Error{Kind: notebooks.KindOption,
+		Msg: fmt.Sprintf("OUTPUT %s: the output notebook of a job is a file inside the repository that ends in .md "+
+			"or .ipynb", path),
+		Hint: "name such a file, or leave OUTPUT out, and call markmill convert RUN FILE when the job has ended"}
 }
 
 // Singleton decides about a job while another one with the same key has not ended.

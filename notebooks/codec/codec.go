@@ -97,6 +97,11 @@ func IndentAs(value Raw, prefix, unit string) ([]byte, error) {
 // Unmarshal reads one JSON value into v.
 func Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
 
+// UnmarshalKnown is Unmarshal for what people write: a member that v does not have is an error.
+func UnmarshalKnown(data []byte, v any) error {
+	return json.Unmarshal(data, v, json.RejectUnknownMembers(true))
+}
+
 // Decoder reads JSON token by token, for readers that need the order of names or their places.
 type Decoder = jsontext.Decoder
 

@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -59,7 +60,7 @@ func (k *Keeper) Load() (s schedule.State, err error) {
 	return s, err
 }
 
-// Update changes the state. Nothing is written when change returns an error.
+// Update changes the state. Nothing is written when change returns an error or changes nothing.
 func (k *Keeper) Update(change func(*schedule.State) error) error {
 	release, err := k.lock(k.dir)
 	for deadline := time.Now().Add(lockPatience); errors.Is(err, runs.ErrLive) && time.Now().Before(deadline); {
@@ -74,11 +75,15 @@ func (k *Keeper) Update(change func(*schedule.State) error) error {
 	if err != nil {
 		return err
 	}
+	was, err := codec.Marshal(s)
+	if err != nil {
+		return err
+	}
 	if err := change(&s); err != nil {
 		return err
 	}
 	data, err := codec.Marshal(s)
-	if err != nil {
+	if err != nil || bytes.Equal(data, was) {
 		return err
 	}
 	_, err = k.store.Writer.WriteFile(filepath.Join(k.dir, schedule.StateFile), data)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -103,7 +104,60 @@ func (p *program) fetch(ctx context.Context, h *queue.History) (runs.RunID, erro
 	if err != nil && !errors.Is(err, errThere) {
 		return "", err
 	}
-	return id, p.output(ctx, h.Spec().Output, id)
+	to, err := p.outputOf(h.ID)
+	if err != nil {
+		return "", err
+	}
+	return id, p.output(ctx, to, id)
+}
+
+// outputs is the folder where a store notes the OUTPUT of each job that it has submitted: what an entry says may come
+// from anybody who may publish.
+func (p *program) outputs(job ...string) string { return p.dir(append([]string{"outputs"}, job...)...) }
+
+// noteOutput notes the OUTPUT of a job, unless the store has one.
+func (p *program) noteOutput(spec *queue.Spec) error {
+	if spec.Output == "" {
+		return nil
+	}
+	if _, err := os.Lstat(p.outputs(spec.ID)); err == nil {
+		return nil
+	}
+	err := queue.CheckOutput(spec.Output)
+	if err == nil {
+		err = os.MkdirAll(p.outputs(), 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	return runs.WriteFile(p.outputs(spec.ID), []byte(spec.Output))
+}
+
+// outputOf returns the absolute path of the OUTPUT of a job that this store has submitted; "" for none.
+func (p *program) outputOf(job string) (string, error) {
+	text, err := os.ReadFile(p.outputs(job))
+	if errors.Is(err, fs.ErrNotExist) || p.Root == "" {
+		return "", nil
+	}
+	if err == nil {
+		err = queue.CheckOutput(string(text))
+	}
+	return filepath.Join(p.Root, filepath.FromSlash(string(text))), err
+}
+
+// forgetOutputs removes the notes of jobs that are not in the queue any more.
+func (p *program) forgetOutputs(ctx context.Context) error {
+	list, err := os.ReadDir(p.outputs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, note := range list {
+		_, there, cerr := p.q.Current(ctx, note.Name())
+		if err = errors.Join(err, cerr); cerr == nil && !there {
+			err = errors.Join(err, os.Remove(p.outputs(note.Name())))
+		}
+	}
+	return err
 }
 
 // output writes the output notebook of a run, with its pictures.
@@ -142,6 +196,11 @@ func (p *program) asWritten(to string, id runs.RunID) (bool, error) {
 		return false, fmt.Errorf("OUTPUT %w", err)
 	}
 	text, err := render.RunOutput(names[i], run, source, record)
+	for _, asset := range render.Assets(run) { // which the worker says
+		if err == nil && !filepath.IsLocal(filepath.FromSlash(asset.To)) {
+			err = fmt.Errorf("run %s puts the picture %s outside the folder of OUTPUT", id, asset.To)
+		}
+	}
 	if err == nil && names[i] == runs.OutputFile {
 		err = api.WritePictures(filepath.Dir(to), engine.ViewInput{Dir: record.Path(), Run: run})
 	}

@@ -17,6 +17,7 @@ import (
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
 	"markmill/engine/worktree/exchange"
+	"markmill/notebooks"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -67,12 +68,13 @@ func (w *worker) do(ctx context.Context, lease *jetstream.Lease) {
 	lease.Keep(a.interrupted)
 	words, err := a.work(running)
 	switch {
-	case errors.As(err, new(*jetstream.PlaceError)): // the queue itself can be told
-		if words, err = a.giveBack(err.Error(), backoff(lease.Job.InVain)); err == nil {
-			w.tell("job %s: %s", a.spec.ID, words)
-			break
+	case err != nil && !errors.Is(err, jetstream.ErrFenced): // the queue can be told, perhaps
+		why := err.Error()
+		if words, err = a.giveBack(why, backoff(lease.Job.InVain)); err != nil {
+			words = why + "; and it could not be given back: " + err.Error()
+			lease.Drop()
 		}
-		fallthrough
+		w.tell("job %s: %s", a.spec.ID, words)
 	case err != nil:
 		w.tell("job %s: %s", a.spec.ID, err)
 		lease.Drop()
@@ -96,9 +98,12 @@ func (a *attempt) next(root string) (*engine.Engine, *engine.Plan, error) {
 	return eng, plan, err
 }
 
-// work returns a message about the outcome. An error means that the queue could not be informed: another worker gets
-// the job.
+// work returns a message about the outcome. An error means that another worker gets the job: its lease is lost, or the
+// queue could not be informed.
 func (a *attempt) work(ctx context.Context) (words string, err error) {
+	if err := a.spec.Check(); err != nil { // a program that is not ours may have written the entry
+		return a.refuse(err)
+	}
 	root, err := a.repository(ctx)
 	if err != nil {
 		return a.giveBack(err.Error(), backoff(a.lease.Job.InVain))
@@ -258,6 +263,8 @@ func (a *attempt) engine(root string) (*engine.Engine, error) {
 	}
 	eng.Version, eng.Tools, eng.Schedules = a.Version, a.Program, a.Store
 	eng.Store = func(string) runs.Store { return a.store }
+	eng.Ceiling = engine.Ceiling{NoCopy: true,
+		Rules: notebooks.Front{Sandbox: a.Sandbox, Mode: runs.MutationWorktree}}
 	eng.Job = &engine.Job{ID: a.spec.ID, Requester: runs.Person{User: a.spec.By, Email: a.spec.Email}}
 	eng.Job.Answers, err = a.lease.Job.Answers()
 	return eng, err

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,6 +22,9 @@ func (p *program) submit(ctx context.Context) (int, error) {
 		}
 	}
 	job, made, err := p.q.Submit(ctx, p.Spec, time.Now().UTC())
+	if err == nil && job.ID == p.Spec.ID {
+		err = p.noteOutput(p.Spec)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -139,6 +144,16 @@ func (p *program) fetched(ctx context.Context, h *queue.History) (int, error) {
 }
 
 func (p *program) list(ctx context.Context) (int, error) {
+	if p.Mend {
+		removed, err := p.q.Mend(ctx, p.User, time.Now().UTC())
+		if err != nil {
+			return 0, err
+		}
+		p.tell("%s removed that no program of Markmill wrote", plain.Counted(len(removed), "message"))
+		for _, f := range removed {
+			p.tell("removed: %s, message %s of %s", f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
+		}
+	}
 	jobs, total, err := p.q.List(ctx, p.Filter)
 	if err != nil {
 		return 0, err
@@ -147,8 +162,13 @@ func (p *program) list(ctx context.Context) (int, error) {
 	if doc.Paused, err = p.q.Paused(ctx); err != nil {
 		return 0, err
 	}
+	doc.Foreign = p.q.Foreign()
 	if p.JSON {
 		return exitPass, p.print("jobs", doc)
+	}
+	for _, f := range doc.Foreign {
+		p.tell("skipped: %s, message %s of %s, which no program of Markmill wrote; jobs list --mend removes it",
+			f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
 	}
 	for _, one := range doc.Paused {
 		p.tell("the queue %s is paused, by %s at %s: %s", one.Queue, one.By, one.Time.Local().Format(time.DateTime),
@@ -283,6 +303,7 @@ func (p *program) steer(ctx context.Context) (int, error) {
 func (p *program) prune(ctx context.Context) (int, error) {
 	now := time.Now().UTC()
 	did, err := p.q.Prune(ctx, now.Add(-time.Duration(p.AgeNS)), p.Keep, p.User, now)
+	err = errors.Join(err, p.forgetOutputs(ctx))
 	p.tell("%s removed, and %d KiB of files", plain.Counted(did.Jobs, "job"), int(did.Bytes>>10))
 	return exitPass, err
 }

@@ -48,7 +48,7 @@ func (p *program) newScheduler(ctx context.Context, lead time.Duration) (*schedu
 		return nil, err
 	}
 	s.scope, s.submit = schedules.Scope(s.repo), s.start
-	s.states, err = p.q.Schedules(ctx, p.Server.Replicas, lead)
+	s.states, err = p.q.Schedules(ctx, s.scope, p.Server.Replicas, lead)
 	return s, err
 }
 
@@ -77,7 +77,7 @@ func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 		case has && !leads:
 			s.tell("scheduler %s submits what is due in %s; Ctrl-C ends it", who, s.repo.Root())
 		case !has && (leads || first):
-			s.tell("scheduler %s waits: another one has the lead", who)
+			s.tell("scheduler %s waits: another one of this repository has the lead", who)
 		}
 		if leads, first = has, false; leads {
 			s.look(ctx, s.now())
@@ -197,7 +197,13 @@ func (s *scheduler) finish(ctx context.Context, n *schedules.Notebook, key strin
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.fetch(ctx, h)
+	if n.Commit == "" { // another checkout may have submitted it
+		err = s.noteOutput(&queue.Spec{ID: h.ID, Output: r.Output})
+	}
+	id := runs.RunID("")
+	if err == nil {
+		id, err = s.fetch(ctx, h)
+	}
 	if err == nil && id != "" && n.Commit != "" && h.State == queue.StateCompleted {
 		run := r
 		run.ID = string(id)

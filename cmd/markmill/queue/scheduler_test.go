@@ -124,6 +124,13 @@ func TestSchedulers(t *testing.T) {
 	if leads, err := s.list[1].states.Lead(t.Context(), "s"); err != nil || !leads {
 		t.Errorf("after the other gave up the lead: %v, %v", leads, err)
 	}
+	other, err := s.list[0].q.Schedules(t.Context(), "another repository", 1, leadTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leads, err := other.Lead(t.Context(), "s"); err != nil || !leads {
+		t.Errorf("the lead of another repository on the same queue: %v, %v", leads, err)
+	}
 }
 
 func TestSchedulersOverlap(t *testing.T) {

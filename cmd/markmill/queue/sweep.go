@@ -77,6 +77,9 @@ func (r *rows) begin(ctx context.Context, spec *queue.Spec) error {
 		}
 	}
 	job, made, err := r.q.Submit(ctx, spec, time.Now().UTC())
+	if err == nil && job.ID == spec.ID {
+		err = r.noteOutput(spec)
+	}
 	if err == nil && !made && job.State == queue.StateCanceled {
 		_, err = r.q.Retry(ctx, spec.ID, r.User, "the sweep goes on", time.Now().UTC())
 	}

@@ -95,7 +95,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer q.Close()
-	states, err := q.Schedules(t.Context(), 1, shortLead)
+	states, err := q.Schedules(t.Context(), "t", 1, shortLead)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,9 @@ import (
 	"markmill/engine/process"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
+	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
+	"markmill/notebooks"
 	"markmill/runs"
 )
 
@@ -32,6 +34,12 @@ const maxWorkers = 1000
 
 func (p *program) work(ctx context.Context) (_ int, err error) {
 	process.SealDescriptors()
+	wish := sandbox.Wish{Mode: p.Sandbox}
+	offer := sandbox.Probe(ctx, p.Program, wish.Need())
+	if why := sandbox.Refusal(wish, sandbox.Decide(wish, offer)); why != "" {
+		return 0, &notebooks.Error{Kind: notebooks.KindProvider, Msg: "--sandbox " + p.Sandbox + ": " + why,
+			Hint: "--sandbox on runs jobs in as much of a sandbox as this machine has"}
+	}
 	w := &worker{program: p}
 	host, err := os.Hostname()
 	if err != nil {

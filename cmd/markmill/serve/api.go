@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"net/url"
 	"runtime"
 	"slices"
 	"strconv"
@@ -134,18 +133,13 @@ func (s *server) apiLaunch(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]runs.RunID{"run_id": id})
 }
 
-// apiAct does what a button of a run's page does. The body has the fields of its form.
-func (s *server) apiAct(a action) http.HandlerFunc {
+// apiAct does what a button of a run's page does. The body has the fields of its form, which are named.
+func (s *server) apiAct(a action, names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.apiFind(w, r) {
 			return
 		}
-		fields := map[string]string{}
-		err := body(r, &fields)
-		form := url.Values{}
-		for name, value := range fields {
-			form.Set(name, value)
-		}
+		form, err := fields(r, names)
 		if err == nil {
 			err = s.do(r.Context(), r.PathValue("id"), form, a)
 		}
@@ -163,7 +157,7 @@ func body(r *http.Request, to any) error {
 	if _, err := text.ReadFrom(r.Body); err != nil {
 		return problem("the body cannot be read: %v", err)
 	}
-	if err := codec.Unmarshal(text.Bytes(), to); err != nil {
+	if err := codec.UnmarshalKnown(text.Bytes(), to); err != nil {
 		return problem("the body is no JSON of the right form: %v", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"markmill/engine/queue"
@@ -92,13 +93,15 @@ func (s *server) apiSubmit(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]string{"job": id})
 }
 
-// fields reads the fields of a form from the JSON of a request.
-func fields(r *http.Request) (url.Values, error) {
+// fields reads the fields of a form from the JSON of a request, which has no others.
+func fields(r *http.Request, names []string) (url.Values, error) {
 	in := map[string]string{}
 	err := body(r, &in)
 	form := url.Values{}
 	for name, value := range in {
-		form.Set(name, value)
+		if form.Set(name, value); !slices.Contains(names, name) {
+			return nil, problem("the body has the unknown member %q; known: %s", name, strings.Join(names, ", "))
+		}
 	}
 	return form, err
 }
@@ -115,7 +118,7 @@ func done(w http.ResponseWriter, err error) {
 // apiActJob does what a button of a job or a queue does. The body has the fields of its form.
 func (s *server) apiActJob(a action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		form, err := fields(r)
+		form, err := fields(r, []string{"reason"})
 		if err == nil {
 			err = s.doQueue(r.Context(), r.PathValue("id"), form, a)
 		}
@@ -129,9 +132,9 @@ func (s *server) apiFetch(w http.ResponseWriter, r *http.Request) {
 }
 
 // apiActOn does what a button of a schedule or a check does.
-func (s *server) apiActOn(a action) http.HandlerFunc {
+func (s *server) apiActOn(a action, names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		form, err := fields(r)
+		form, err := fields(r, append(names, "notebook", "reason"))
 		if err == nil {
 			err = s.onNotebook(r.Context(), form, a)
 		}

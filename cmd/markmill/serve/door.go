@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 // door is how the workbench is reached: its address, its names, and its proxy.
@@ -141,10 +139,8 @@ func newDoor(ctx context.Context, o Options) (d door, l net.Listener, err error)
 	return d, l, nil
 }
 
-// behind returns a listener that limits the open connections to those that the workbench answers, with TLS if there is
-// a certificate.
+// behind returns a listener with TLS if there is a certificate.
 func (d *door) behind(l net.Listener) net.Listener {
-	l = netutil.LimitListener(l, maxConnections)
 	if d.cert == nil {
 		return l
 	}

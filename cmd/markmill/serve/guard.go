@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -56,6 +57,7 @@ type guard struct {
 	cross  *http.CrossOriginProtection
 	tokens *tokens // nil: whoever opens an address that was printed is the user
 	limits limits
+	crowd  *crowd
 	key    []byte // of the form tokens of those whom the proxy names
 
 	mutex    sync.Mutex
@@ -77,6 +79,7 @@ func newGuard(d door, r role, t *tokens, say func(string)) *guard {
 		cookie = "__Host-" + cookie
 	}
 	return &guard{door: d, port: port, role: r, say: say, cookie: cookie, tokens: t, key: []byte(rand.Text()),
+		crowd: newCrowd(maxConnections),
 		cross: http.NewCrossOriginProtection(), offered: map[string]role{}, sessions: map[string]*session{}}
 }
 
@@ -173,16 +176,15 @@ func (g *guard) let(needs role, next http.HandlerFunc) http.Handler {
 				fmt.Sprintf("This needs the role %s, and you have the role %s.", needs, s.role)}).answer(w, r)
 			return
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead && s.form != "" {
-			token := r.Header.Get("X-Markmill-Token")
-			if token == "" {
-				if err := r.ParseForm(); err != nil {
-					refuse(w, http.StatusRequestEntityTooLarge, "Too large",
-						fmt.Sprintf("A form has at most %d bytes.", maxBody))
-					return
-				}
-				token = r.PostForm.Get("token")
-			}
+		g.crowd.met(r, cmp.Or(s.name, "user"))
+		acts := r.Method != http.MethodGet && r.Method != http.MethodHead
+		if acts && r.ParseForm() != nil { // which reads forms alone, and leaves other bodies as they are
+			(&refusal{http.StatusRequestEntityTooLarge, "Too large",
+				fmt.Sprintf("A form has at most %d bytes.", maxBody)}).answer(w, r)
+			return
+		}
+		if acts && s.form != "" {
+			token := cmp.Or(r.Header.Get("X-Markmill-Token"), r.PostForm.Get("token"))
 			if subtle.ConstantTimeCompare([]byte(token), []byte(s.form)) != 1 {
 				(&refusal{http.StatusForbidden, "Not from this page",
 					"The form has no token of this session. Load the page again."}).answer(w, r)

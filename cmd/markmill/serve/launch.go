@@ -89,22 +89,28 @@ func (s *server) form(w http.ResponseWriter, r *http.Request) {
 	b := &formBody{Notebook: r.URL.Query().Get("notebook"), Values: map[string]string{}}
 	if from := r.URL.Query().Get("from"); from != "" {
 		_, dir, err := s.store.Find(from)
-		var again *runs.Run
+		var earlier *runs.Run
 		if err == nil {
-			again, _, err = runs.At(dir).Load()
+			earlier, _, err = runs.At(dir).Load()
 		}
 		if err != nil {
 			s.failed(w, r, http.StatusNotFound, err)
 			return
 		}
-		b.Notebook = again.Started.SourcePath
-		for _, p := range again.Contract.Parameters {
-			if p.Given && p.Type != secret {
-				b.Values[p.Name] = valueText(p.Value)
-			}
-		}
+		b.Notebook, b.Values = earlier.Started.SourcePath, again(earlier)
 	}
 	s.showForm(w, r, http.StatusOK, b)
+}
+
+// again are the values that a run was given, without secrets.
+func again(run *runs.Run) map[string]string {
+	values := map[string]string{}
+	for _, p := range run.Contract.Parameters {
+		if p.Given && p.Type != secret {
+			values[p.Name] = valueText(p.Value)
+		}
+	}
+	return values
 }
 
 // valueText is a value as -p takes it.

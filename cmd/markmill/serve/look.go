@@ -37,7 +37,8 @@ func (s *server) query(r *http.Request, sql string) (rows [][]codec.Raw, err err
 	return rows, err
 }
 
-// approvals lists the runs that wait for an approval: of a notebook with the same inputs, the newest.
+// approvals lists the runs that wait for an approval and have no answer yet: of a notebook with the same inputs, the
+// newest.
 func (s *server) approvals(w http.ResponseWriter, r *http.Request) {
 	rows, err := s.query(r, `SELECT run_id, coalesce(source_path, notebook), max(started_at), risk, reason FROM runs
 		WHERE approval='requested' AND status='blocked' GROUP BY inputs ORDER BY started_at DESC LIMIT 100`)
@@ -47,7 +48,13 @@ func (s *server) approvals(w http.ResponseWriter, r *http.Request) {
 	}
 	var list []asked
 	for _, row := range rows {
-		list = append(list, asked{runs.RunID(text(row[0])), text(row[1]), text(row[2]), text(row[3]), text(row[4])})
+		id := runs.RunID(text(row[0]))
+		if run, _, err := s.store.Record(id).Load(); err == nil {
+			if answer, err := s.answerTo(run); err == nil && answer != nil {
+				continue
+			}
+		}
+		list = append(list, asked{id, text(row[1]), text(row[2]), text(row[3]), text(row[4])})
 	}
 	s.page(w, r, "approvals", "Approvals", list)
 }

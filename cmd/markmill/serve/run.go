@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,8 +55,10 @@ type runBody struct {
 	Output   bool             // there is an output notebook
 	Approval bool             // it waits for an approval
 	Signed   bool             // the policy wants approvals that are signed
-	Agent    bool             // a step of an agent goes on
-	Record   []string         // files of the record
+	Answer   *runs.Answer     // the last one to its request; a grant is one that no run has used
+	Again    map[string]string
+	Agent    bool     // a step of an agent goes on
+	Record   []string // files of the record
 	// Processes are those that go on.
 	Processes []string
 	Proof     *proof // of a run that has ended; nil where its record is too large for this page
@@ -160,6 +163,15 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	b.Approval = b.Status == runs.Blocked && folded.Approval == runs.ApprovalIsRequested
 	if b.Approval {
 		b.Signed = s.signed(folded)
+		if b.Answer, err = s.answerTo(folded); err != nil {
+			return nil, err
+		}
+		if b.Answer != nil {
+			b.Approval, b.Again = false, again(folded)
+			b.Causes = slices.DeleteFunc(b.Causes, func(c runs.Cause) bool {
+				return c.Blocker.Code == runs.CodeApprovalRequired
+			})
+		}
 	}
 	if b.Alive {
 		b.Left, b.Processes = s.left(r, folded), s.running.of(folded.Started.PID)
@@ -325,6 +337,21 @@ func (s *server) left(r *http.Request, folded *runs.Run) (left time.Duration) {
 		return nil
 	})
 	return left
+}
+
+// answerTo returns the last answer to what a run asked, unless a run has used it or it has expired; nil if there is
+// none.
+func (s *server) answerTo(folded *runs.Run) (last *runs.Answer, err error) {
+	list, err := s.store.Approvals().Answers()
+	for i := range list {
+		a := &list[i]
+		if folded.Requested != nil && a.Contract == folded.Requested.Contract && !a.Used &&
+			(a.Answer == runs.AnswerDenied || time.Now().Before(a.Expires)) &&
+			(last == nil || a.Time.After(last.Time)) {
+			last = a
+		}
+	}
+	return last, err
 }
 
 // signed reports whether only a signed approval counts, which nobody gives in a browser. What cannot be found out

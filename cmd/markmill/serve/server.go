@@ -46,6 +46,7 @@ const (
 	maxBody        = 1 << 20  // bytes
 	maxPrograms    = 8        // calls of markmill at the same time
 	readTime       = 10 * time.Second
+	idleTime       = 30 * time.Second // of a connection between requests; a browser makes another one
 	writeTime      = 60 * time.Second // for a page; a stream has it for each message
 )
 
@@ -130,7 +131,8 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 	s.hooks.run = s.pushed
 	pushes.Go(func() { s.hooks.serve(pushing) })
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
+		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0),
+		ConnState: s.guard.crowd.changed, ConnContext: s.guard.crowd.context}
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(s.guard.behind(listener)) }()
 	select {
@@ -267,9 +269,9 @@ func (s *server) pages() []route {
 		{"POST /api/v1/runs", run, s.apiLaunch},
 		{"GET /api/v1/runs/{id}", read, s.apiDocument("runs", "show", "--json")},
 		{"GET /api/v1/runs/{id}/verification", read, s.apiDocument("runs", "verify", "--json")},
-		{"POST /api/v1/runs/{id}/abort", run, s.apiAct(abortRun)},
-		{"POST /api/v1/runs/{id}/steer", run, s.apiAct(steerRun)},
-		{"POST /api/v1/runs/{id}/reject", approve, s.apiAct(rejectRun)},
+		{"POST /api/v1/runs/{id}/abort", run, s.apiAct(abortRun, "reason")},
+		{"POST /api/v1/runs/{id}/steer", run, s.apiAct(steerRun, "text")},
+		{"POST /api/v1/runs/{id}/reject", approve, s.apiAct(rejectRun, "reason")},
 		{"GET /api/v1/jobs", read, s.apiJobs},
 		{"POST /api/v1/jobs", run, s.apiSubmit},
 		{"GET /api/v1/jobs/{id}", read, s.apiJob},
@@ -284,8 +286,8 @@ func (s *server) pages() []route {
 		{"POST /api/v1/schedules/pause", run, s.apiActOn(pauseSchedule)},
 		{"POST /api/v1/schedules/resume", run, s.apiActOn(resumeSchedule)},
 		{"GET /api/v1/checks", read, s.apiChecks},
-		{"POST /api/v1/checks/mute", run, s.apiActOn(muteCheck)},
-		{"POST /api/v1/checks/unmute", run, s.apiActOn(unmuteCheck)},
+		{"POST /api/v1/checks/mute", run, s.apiActOn(muteCheck, "until", "check")},
+		{"POST /api/v1/checks/unmute", run, s.apiActOn(unmuteCheck, "check")},
 		{"GET /api/v1/notebooks", read, s.apiNotebooks},
 		{"GET /api/v1/sweeps", read, s.apiSweeps},
 		{"GET /api/v1/sweeps/{id}", read, s.apiSweep},

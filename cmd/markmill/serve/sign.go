@@ -80,14 +80,12 @@ func (g *guard) unknown(err error) *refusal {
 
 // byToken finds the person of a token. presented is the name that the proxy says, if any.
 func (g *guard) byToken(r *http.Request, presented, token string) (*session, *refusal) {
-	from := g.sourceOf(r, presented)
-	if !g.limits.mayTry(from, time.Now()) {
-		return nil, &refusal{http.StatusTooManyRequests, "Too often", "Too many wrong tokens came from there. Wait, " +
-			"and try again."}
-	}
 	p, err := g.tokens.find(hashOf(strings.TrimSpace(token)), "")
-	if err != nil {
-		g.limits.missed(from, time.Now())
+	if err != nil { // a right token is never refused for the wrong ones of others
+		if !g.limits.missed(g.sourceOf(r, presented), time.Now()) {
+			return nil, &refusal{http.StatusTooManyRequests, "Too often", "Too many wrong tokens came from there. " +
+				"Wait, and try again."}
+		}
 		return nil, g.unknown(err)
 	}
 	return &session{name: p.name, credential: p.credential, role: p.role}, nil
@@ -195,19 +193,9 @@ func (l *limits) place(from string, now time.Time) *rate.Limiter {
 	return p
 }
 
-// mayTry reports whether a token is looked at.
-func (l *limits) mayTry(from string, now time.Time) bool {
+// missed counts a wrong token, and reports whether so many may come from there.
+func (l *limits) missed(from string, now time.Time) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if p := l.places[from]; p != nil {
-		return p.TokensAt(now) >= 1
-	}
-	return len(l.places) < maxPlaces || l.rest.TokensAt(now) >= 1
-}
-
-// missed counts a wrong token.
-func (l *limits) missed(from string, now time.Time) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.place(from, now).AllowN(now, 1)
+	return l.place(from, now).AllowN(now, 1)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"markmill/engine/queue"
-	"markmill/notebooks/codec"
 )
 
 // A job that waits for others is held: it has entries, but no wake-up. While it is held, there is a message
@@ -66,18 +65,17 @@ func (q *Queue) completes(ctx context.Context, after []string, seen map[string]q
 // settle checks the jobs that wait for an ended one, those that wait for them, and so on.
 func (q *Queue) settle(ctx context.Context, job string, now time.Time) error {
 	for ended := []string{job}; len(ended) > 0; ended = ended[1:] {
-		err := q.each(ctx, "mm.dep."+ended[0]+".*", func(subject string, data []byte) error {
-			id := jobOf(subject)
+		err := each(ctx, q, "mm.dep."+ended[0]+".*", func(msg *jetstream.RawStreamMsg, since time.Time) error {
+			id := jobOf(msg.Subject)
 			job, err := q.free(ctx, id, now)
 			if err != nil {
 				return err
 			}
 			if job == nil {
-				var since time.Time
-				if err := codec.Unmarshal(data, &since); err != nil || now.Sub(since) < orphaned {
-					return err // it is being submitted, perhaps
+				if now.Sub(since) < orphaned {
+					return nil // it is being submitted, perhaps
 				}
-				return q.drop(ctx, subject)
+				return q.drop(ctx, msg.Subject)
 			}
 			if job.State.Ended() {
 				ended = append(ended, id)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,7 +39,8 @@ func (q *Queue) last(ctx context.Context, subject string, to any) (at uint64, er
 	if err != nil {
 		return 0, err
 	}
-	return msg.Sequence, codec.Unmarshal(msg.Data, to)
+	q.decode(alertsStream, subject, msg.Sequence, msg.Data, to) // what cannot be read is replaced
+	return msg.Sequence, nil
 }
 
 // put replaces the last value of a subject, which has the sequence last; 0: there is none. Another writer that came
@@ -60,30 +60,9 @@ func (q *Queue) put(ctx context.Context, subject string, value any, last uint64)
 	if msg.Data, err = codec.Marshal(value); err != nil {
 		return 0, err
 	}
-	err = q.retry(ctx, func() error {
-		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last),
-			jetstream.WithRetryAttempts(0))
-		if err == nil {
-			at = ack.Sequence
-			return nil
-		}
-		if !isConflict(err) {
-			return err
-		}
-		// An earlier try may have been stored, and its acknowledgment lost. No two writers put the same bytes.
-		stored, lookErr := q.alerts.GetLastMsgForSubject(ctx, subject)
-		switch {
-		case lookErr == nil && bytes.Equal(stored.Data, msg.Data):
-			at = stored.Sequence
-			return nil
-		case lookErr == nil && stored.Sequence == last:
-			return nats.ErrTimeout // on replicas the check may come before what it checks: try again
-		case lookErr != nil && !errors.Is(lookErr, jetstream.ErrMsgNotFound):
-			return lookErr
-		}
-		return ErrFenced
+	return q.publish(ctx, q.alerts, msg, last, func(stored *jetstream.RawStreamMsg) bool {
+		return bytes.Equal(stored.Data, msg.Data) // no two writers put the same bytes
 	})
-	return at, err
 }
 
 // Watch brings a series up to date: add gets what is known of it, and changes that. The alerts that add leaves are in
@@ -146,10 +125,9 @@ func (q *Queue) Alerts(ctx context.Context, each func(*queue.Delivery) error) er
 		defer stop()
 		return q.values(ctx, alertsStream, outSubject+"*", func(msg jetstream.Msg, at uint64) error {
 			d := &queue.Delivery{Revision: at}
-			if err := codec.Unmarshal(msg.Data(), d); err != nil {
-				return fmt.Errorf("%s: %w", msg.Subject(), err)
+			if q.decode(alertsStream, msg.Subject(), at, msg.Data(), d) {
+				all = append(all, d)
 			}
-			all = append(all, d)
 			return nil
 		})
 	})

@@ -2,12 +2,10 @@ package jetstream
 
 import (
 	"context"
-	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"markmill/engine/queue"
-	"markmill/notebooks/codec"
 )
 
 // Attendance lists the workers that were there in the last day, and how long each has been silent.
@@ -20,25 +18,12 @@ func (q *Queue) Attendance(ctx context.Context) (list []queue.Attendance, err er
 	if err != nil {
 		return nil, err
 	}
-	for from, now := uint64(1), stream.CachedInfo().TimeStamp; ; {
-		var msg *jetstream.RawStreamMsg
-		err := q.retry(ctx, func() (err error) {
-			msg, err = q.state.GetMsg(ctx, from, jetstream.WithGetMsgSubject("mm.worker.*"))
-			return err
-		})
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return list, nil
-		}
-		var a queue.Attendance
-		if err == nil {
-			err = codec.Unmarshal(msg.Data, &a.Worker)
-		}
-		if err != nil {
-			return nil, err
-		}
-		a.Silent = max(now.Sub(msg.Time), 0)
-		list, from = append(list, a), msg.Sequence+1
-	}
+	now := stream.CachedInfo().TimeStamp
+	err = each(ctx, q, "mm.worker.*", func(msg *jetstream.RawStreamMsg, w queue.Worker) error {
+		list = append(list, queue.Attendance{Worker: w, Silent: max(now.Sub(msg.Time), 0)})
+		return nil
+	})
+	return list, err
 }
 
 // Count counts the jobs of a state in the index, where those that are leased are running.
@@ -55,10 +40,12 @@ func (q *Queue) Count(ctx context.Context, state queue.State, in string) (int, e
 func (q *Queue) Since(ctx context.Context, job string, after uint64) (list []queue.Entry, last uint64, err error) {
 	for last = after; ; {
 		e, at, err := q.next(ctx, job, last+1)
-		if err != nil || e == nil {
+		if err != nil || at == 0 {
 			return list, last, err
 		}
-		list, last = append(list, *e), at
+		if last = at; e != nil {
+			list = append(list, *e)
+		}
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"markmill/engine/queue"
 	"markmill/notebooks"
 )
 
@@ -42,7 +44,10 @@ type Queue struct {
 	place  Place                  // nil: larger files are in the queue
 	back   atomic.Pointer[func()] // is called when the connection is there again
 	fault  func() error           // of tests: it is called before and after each message of the outbox is put
-	denied atomic.Pointer[error]  // of the last operation that the server did not permit
+	// messages that no program of ours wrote
+	foreignMu sync.Mutex
+	foreign   map[queue.Foreign]bool
+	denied    atomic.Pointer[error] // of the last operation that the server did not permit
 }
 
 // Streams of the queue.

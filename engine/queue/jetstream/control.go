@@ -60,16 +60,13 @@ func (q *Queue) ordered(ctx context.Context, stream string, cfg jetstream.Ordere
 	return c, pending, err
 }
 
-// get reads a value that was kept. It returns false if there is none.
+// get reads a value that was kept. It returns false if there is none that can be read.
 func (q *Queue) get(ctx context.Context, subject string, value any) (bool, error) {
 	msg, err := q.latest(ctx, q.state, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
-	if err == nil {
-		err = codec.Unmarshal(msg.Data, value)
-	}
-	return err == nil, err
+	return err == nil && q.decode(stateStream, subject, msg.Sequence, msg.Data, value), err
 }
 
 // drop removes the values of a subject, which may have wildcards.
@@ -78,7 +75,7 @@ func (q *Queue) drop(ctx context.Context, subject string) error {
 }
 
 // each calls do with every value of a subject with wildcards, in the order in which they were kept.
-func (q *Queue) each(ctx context.Context, subject string, do func(subject string, data []byte) error) error {
+func each[T any](ctx context.Context, q *Queue, subject string, do func(*jetstream.RawStreamMsg, T) error) error {
 	for from := uint64(1); ; {
 		var msg *jetstream.RawStreamMsg
 		err := q.retry(ctx, func() (err error) {
@@ -88,8 +85,9 @@ func (q *Queue) each(ctx context.Context, subject string, do func(subject string
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
-		if err == nil {
-			err = do(msg.Subject, msg.Data)
+		var value T
+		if err == nil && q.decode(stateStream, msg.Subject, msg.Sequence, msg.Data, &value) {
+			err = do(msg, value)
 		}
 		if err != nil {
 			return err
@@ -127,11 +125,9 @@ const seenFor = 24 * time.Hour
 
 // Workers lists the workers that were there in the last day.
 func (q *Queue) Workers(ctx context.Context) (list []queue.Worker, err error) {
-	err = q.each(ctx, "mm.worker.*", func(_ string, data []byte) error {
-		var w queue.Worker
-		err := codec.Unmarshal(data, &w)
+	err = each(ctx, q, "mm.worker.*", func(_ *jetstream.RawStreamMsg, w queue.Worker) error {
 		list = append(list, w)
-		return err
+		return nil
 	})
 	return list, err
 }

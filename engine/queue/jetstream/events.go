@@ -51,10 +51,23 @@ func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queu
 		msg.Header.Set(fileHeader, "1")
 	}
 	id := nuid.Next()
-	var at uint64
+	at, err := q.publish(ctx, q.events, msg, last, func(stored *jetstream.RawStreamMsg) bool {
+		return stored.Header.Get(nats.MsgIdHdr) == id
+	}, jetstream.WithMsgID(id))
+	if err == nil && e.Kind != queue.Recorded && e.Kind != queue.Removed {
+		_ = q.index(ctx, now, last == 0) // the entry is there, and the index follows it
+	}
+	return at, err
+}
+
+// publish stores a message behind the one of its subject with the sequence last; 0: there is none. is reports whether a
+// stored message is this one: an earlier try may have been stored, and its acknowledgment lost. Another message that
+// came first is ErrFenced.
+func (q *Queue) publish(ctx context.Context, stream jetstream.Stream, msg *nats.Msg, last uint64,
+	is func(*jetstream.RawStreamMsg) bool, options ...jetstream.PublishOpt) (at uint64, err error) {
+	options = append(options, jetstream.WithExpectLastSequencePerSubject(last), jetstream.WithRetryAttempts(0))
 	err = q.retry(ctx, func() error {
-		ack, err := q.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(last),
-			jetstream.WithRetryAttempts(0))
+		ack, err := q.js.PublishMsg(ctx, msg, options...)
 		if err == nil {
 			at = ack.Sequence
 			return nil
@@ -62,22 +75,20 @@ func (q *Queue) append(ctx context.Context, now *queue.Job, last uint64, e *queu
 		if !isConflict(err) {
 			return err
 		}
-		// An earlier try may have been stored, and its acknowledgment lost.
-		stored, lookErr := q.events.GetLastMsgForSubject(ctx, msg.Subject)
-		switch {
-		case lookErr == nil && stored.Header.Get(nats.MsgIdHdr) == id:
+		stored, err := stream.GetLastMsgForSubject(ctx, msg.Subject)
+		switch missing := errors.Is(err, jetstream.ErrMsgNotFound); {
+		case missing && last == 0, err == nil && stored.Sequence == last:
+			return nats.ErrTimeout // on replicas the check may come before what it checks: try again
+		case missing:
+			return ErrFenced // it was removed
+		case err != nil:
+			return err
+		case is(stored):
 			at = stored.Sequence
 			return nil
-		case lookErr == nil && stored.Sequence == last:
-			return nats.ErrTimeout // on replicas the check may come before what it checks: try again
-		case lookErr != nil && !errors.Is(lookErr, jetstream.ErrMsgNotFound):
-			return lookErr
 		}
 		return ErrFenced
 	})
-	if err == nil && e.Kind != queue.Recorded && e.Kind != queue.Removed {
-		_ = q.index(ctx, now, last == 0) // the entry is there, and the index follows it
-	}
 	return at, err
 }
 
@@ -88,7 +99,8 @@ func isConflict(err error) bool {
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// next returns the first entry of a job from a sequence on; nil if there is none.
+// next returns the first entry of a job from a sequence on. Without one, its sequence is 0; without an entry but with a
+// sequence, no program of ours wrote what is there.
 func (q *Queue) next(ctx context.Context, job string, from uint64) (e *queue.Entry, at uint64, err error) {
 	var msg *jetstream.RawStreamMsg
 	err = q.retry(ctx, func() (err error) {
@@ -101,18 +113,48 @@ func (q *Queue) next(ctx context.Context, job string, from uint64) (e *queue.Ent
 	if err != nil {
 		return nil, 0, err
 	}
-	data := msg.Data
-	if msg.Header.Get(fileHeader) != "" {
-		var file queue.File
-		if err := codec.Unmarshal(data, &file); err != nil {
-			return nil, 0, err
+	e, _, err = q.entry(ctx, msg.Header, job, msg.Sequence, msg.Data)
+	return e, msg.Sequence, err
+}
+
+// entry reads an entry, and the file that has it if it is in one; nil if no program of ours wrote it.
+func (q *Queue) entry(ctx context.Context, header nats.Header, job string, at uint64, data []byte) (e *queue.Entry,
+	file queue.File, err error) {
+	if header.Get(fileHeader) != "" {
+		if !q.decode(eventsStream, subject(job), at, data, &file) {
+			return nil, file, nil
 		}
-		if data, err = q.getBytes(ctx, file); err != nil {
-			return nil, 0, err
+		switch data, err = q.getBytes(ctx, file); {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			q.skip(eventsStream, subject(job), at)
+			return nil, file, nil
+		case err != nil:
+			return nil, file, err
 		}
 	}
 	e = &queue.Entry{}
-	return e, msg.Sequence, codec.Unmarshal(data, e)
+	if !q.decode(eventsStream, subject(job), at, data, e) {
+		return nil, file, nil
+	}
+	if e.Spec != nil && e.Spec.ID != job { // of another job
+		q.skip(eventsStream, subject(job), at)
+		return nil, file, nil
+	}
+	return e, file, nil
+}
+
+// add applies an entry to a state. It returns false, and changes nothing, for one that no program of ours wrote there.
+func (q *Queue) add(state *queue.Job, job string, at uint64, e *queue.Entry) bool {
+	if e == nil {
+		return false
+	}
+	now := *state
+	if now.Add(e) != nil {
+		q.skip(eventsStream, subject(job), at)
+		return false
+	}
+	*state = now
+	return true
 }
 
 // history is what the stream has of a job.
@@ -124,29 +166,27 @@ type history struct {
 
 // read returns the history of a job; nil if it has none.
 func (q *Queue) read(ctx context.Context, job string) (*history, error) {
-	var entries []queue.Entry
-	var h history
+	h := history{History: &queue.History{}}
 	for {
 		e, at, err := q.next(ctx, job, h.last+1)
 		if err != nil {
 			return nil, fmt.Errorf("job %s: %w", job, err)
 		}
-		if e == nil {
+		if at == 0 {
 			break
 		}
-		if h.last = at; e.Kind == queue.Enqueued {
+		if h.last = at; !q.add(&h.Job, job, at, e) {
+			continue
+		}
+		if e.Kind == queue.Enqueued {
 			h.begun = at
 		}
-		entries = append(entries, *e)
+		h.Entries = append(h.Entries, *e)
 	}
-	if h.last == 0 {
+	if len(h.Entries) == 0 || h.State == queue.StateRemoved {
 		return nil, nil
 	}
-	var err error
-	if h.History, err = queue.Fold(entries); err == nil && h.State == queue.StateRemoved {
-		return nil, nil
-	}
-	return &h, err
+	return &h, nil
 }
 
 // Follow calls each with the entries of a job, and with its state after each, until it has ended.
@@ -159,14 +199,16 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 		if err != nil {
 			return err
 		}
-		if e != nil {
-			last = at
-			if err := errors.Join(state.Add(e), each(&state, e)); err != nil {
+		if at != 0 {
+			if last = at; q.add(&state, job, at, e) {
+				err = each(&state, e)
+			}
+			if err != nil {
 				return err
 			}
 			continue
 		}
-		if last == 0 {
+		if state.State == "" {
 			return noJob(job)
 		}
 		if state.State.Ended() {

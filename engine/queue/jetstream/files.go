@@ -82,20 +82,16 @@ const freshFor = 12 * time.Hour
 // isFresh reports whether a message was stored lately.
 func isFresh(msg *jetstream.RawStreamMsg) bool { return time.Since(msg.Time) < freshFor }
 
-// putOnce stores a message whose subject has none yet.
+// putOnce stores a message whose subject has none yet, or one that may be removed.
 func (q *Queue) putOnce(ctx context.Context, subject string, data []byte) error {
-	return q.retry(ctx, func() error {
-		_, err := q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data},
-			jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
-		if !isConflict(err) {
+	_, err := q.publish(ctx, q.files, &nats.Msg{Subject: subject, Data: data}, 0, isFresh)
+	if errors.Is(err, ErrFenced) {
+		err = q.retry(ctx, func() error {
+			_, err := q.js.Publish(ctx, subject, data, jetstream.WithRetryAttempts(0))
 			return err
-		}
-		if msg, err := q.files.GetLastMsgForSubject(ctx, subject); err != nil || isFresh(msg) {
-			return err
-		}
-		_, err = q.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data}, jetstream.WithRetryAttempts(0))
-		return err
-	})
+		})
+	}
+	return err
 }
 
 // Get writes a file that was kept, and checks its digests.

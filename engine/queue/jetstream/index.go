@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"time"
 
@@ -74,9 +73,14 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (jobs []queue.Job, tot
 	var ids []string
 	over := f.Skip - skip // of those that match
 	for i := len(msgs) - 1; i >= 0 && len(ids) < f.Limit; i-- {
-		job, err := jobIn(msgs[i])
-		if err != nil {
-			return nil, 0, err
+		job, ok := q.jobIn(msgs[i])
+		if !ok {
+			if job, ok, err = q.Current(ctx, jobOf(msgs[i].Subject())); err != nil {
+				return nil, 0, err
+			}
+			if !ok {
+				continue
+			}
 		}
 		if ok, err := path.Match(f.Notebook, job.Notebook); err != nil {
 			return nil, 0, refused("--notebook %s: %s", f.Notebook, err)
@@ -96,23 +100,24 @@ func (q *Queue) List(ctx context.Context, f queue.Filter) (jobs []queue.Job, tot
 	return jobs, total, err
 }
 
-func jobIn(msg jetstream.Msg) (job queue.Job, err error) {
-	if err = codec.Unmarshal([]byte(msg.Headers().Get(jobHeader)), &job); err != nil {
-		err = fmt.Errorf("%s: %w", msg.Subject(), err)
-	}
-	return job, err
-}
-
 // Current returns the state of a job as its last entry has it; false if it is not there.
 func (q *Queue) Current(ctx context.Context, id string) (job queue.Job, there bool, err error) {
 	msg, err := q.latest(ctx, q.events, subject(id))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return job, false, nil
 	}
-	if err == nil {
-		err = codec.Unmarshal([]byte(msg.Header.Get(jobHeader)), &job)
+	if err != nil {
+		return job, false, err
 	}
-	return job, err == nil && job.State != queue.StateRemoved, err
+	job, ok := q.jobOfRaw(msg)
+	if !ok {
+		h, err := q.read(ctx, id)
+		if h == nil {
+			return job, false, err
+		}
+		job = h.Job
+	}
+	return job, job.State != queue.StateRemoved, nil
 }
 
 // States returns the states of jobs, as their last entries have them. Servers of a cluster share the work, and one that
@@ -128,12 +133,15 @@ func (q *Queue) States(ctx context.Context, ids []string) (map[string]queue.Job,
 	msgs, _, err := q.browse(ctx, eventsStream, cfg, 0, 2*len(ids)+100) // some may get an entry meanwhile
 	jobs := map[string]queue.Job{}
 	for _, msg := range msgs {
-		job, err := jobIn(msg)
-		if err != nil {
+		id := jobOf(msg.Subject())
+		job, there := q.jobIn(msg)
+		if there {
+			there = job.State != queue.StateRemoved
+		} else if job, there, err = q.Current(ctx, id); err != nil {
 			return nil, err
 		}
-		if jobs[job.ID] = job; job.State == queue.StateRemoved {
-			delete(jobs, job.ID)
+		if jobs[id] = job; !there {
+			delete(jobs, id)
 		}
 	}
 	return jobs, err

@@ -18,9 +18,11 @@ func (q *Queue) Mutes(ctx context.Context) (list []*queue.Mute, err error) {
 		ctx, stop := context.WithTimeout(ctx, readTime)
 		defer stop()
 		return q.values(ctx, alertsStream, muteSubject+"*", func(msg jetstream.Msg, at uint64) error {
-			m, err := queue.MuteOf(msg.Data(), at)
-			list = append(list, m)
-			return err
+			m := &queue.Mute{}
+			if q.decode(alertsStream, msg.Subject(), at, msg.Data(), m) {
+				m.Revision, list = at, append(list, m)
+			}
+			return nil
 		})
 	})
 	return list, err

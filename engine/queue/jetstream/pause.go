@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"markmill/engine/queue"
-	"markmill/notebooks/codec"
 )
 
 // Pause keeps workers from taking jobs of a queue; running jobs continue. A second pause replaces the reason of the
@@ -28,11 +29,9 @@ func (q *Queue) Resume(ctx context.Context, name string) (queue.Pause, error) {
 
 // Paused lists the queues that are paused.
 func (q *Queue) Paused(ctx context.Context) (list []queue.Pause, err error) {
-	err = q.each(ctx, "mm.pause.*", func(_ string, data []byte) error {
-		var p queue.Pause
-		err := codec.Unmarshal(data, &p)
+	err = each(ctx, q, "mm.pause.*", func(_ *jetstream.RawStreamMsg, p queue.Pause) error {
 		list = append(list, p)
-		return err
+		return nil
 	})
 	return list, err
 }

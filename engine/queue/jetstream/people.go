@@ -43,6 +43,9 @@ func (q *Queue) wake(ctx context.Context, job *queue.Job) error {
 
 // Submit puts a job into its queue. If a job with that id exists, it is returned, and made is false.
 func (q *Queue) Submit(ctx context.Context, spec *queue.Spec, now time.Time) (job *queue.Job, made bool, err error) {
+	if err := spec.Check(); err != nil {
+		return nil, false, err
+	}
 	h, err := q.read(ctx, spec.ID)
 	if err != nil {
 		return nil, false, err
@@ -203,12 +206,12 @@ func (q *Queue) asked(ctx context.Context, h *history) (*control, error) {
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil
 	}
-	c := &control{}
-	if err == nil {
-		err = codec.Unmarshal(msg.Data, c)
-	}
-	if err != nil || c.Begun != h.begun {
+	if err != nil {
 		return nil, err
+	}
+	c := &control{}
+	if !q.decode(controlStream, msg.Subject, msg.Sequence, msg.Data, c) || c.Begun != h.begun {
+		return nil, nil
 	}
 	return c, nil
 }

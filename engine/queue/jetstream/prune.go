@@ -61,7 +61,13 @@ func (q *Queue) prunable(ctx context.Context, before time.Time, keep int) (map[s
 	gone, stays := map[string]bool{}, map[string]bool{}
 	err := q.scan(ctx, eventsStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{"mm.ev.*"},
 		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true}, func(msg jetstream.Msg) error {
-		job, err := jobIn(msg)
+		job, ok := q.jobIn(msg)
+		if !ok {
+			var err error
+			if job, ok, err = q.Current(ctx, jobOf(msg.Subject())); !ok {
+				return err
+			}
+		}
 		switch {
 		case job.State == queue.StateRemoved:
 			gone[job.ID] = true
@@ -72,7 +78,7 @@ func (q *Queue) prunable(ctx context.Context, before time.Time, keep int) (map[s
 				stays[id] = true
 			}
 		}
-		return err
+		return nil
 	})
 	slices.SortFunc(ended, func(a, b queue.Job) int { return b.Changed.Compare(a.Changed) })
 	for _, job := range ended[min(keep, len(ended)):] {
@@ -130,24 +136,19 @@ func (q *Queue) named(ctx context.Context) (map[string]bool, error) {
 	}
 	err := q.scan(ctx, eventsStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{"mm.ev.*"}},
 		func(msg jetstream.Msg) error {
-			data := msg.Data()
-			if msg.Headers().Get(fileHeader) != "" {
-				var file queue.File
-				if err := codec.Unmarshal(data, &file); err != nil {
-					return err
-				}
-				add(file)
-				var err error
-				if data, err = q.getBytes(ctx, file); err != nil {
-					return err
-				}
+			meta, err := msg.Metadata()
+			if err != nil {
+				return err
 			}
-			var e queue.Entry
-			err := codec.Unmarshal(data, &e)
+			e, file, err := q.entry(ctx, msg.Headers(), jobOf(msg.Subject()), meta.Sequence.Stream, msg.Data())
+			if e == nil {
+				return err
+			}
+			add(file)
 			if add(e.Files...); e.Spec != nil {
 				named["mm.base."+e.Spec.Base] = true
 			}
-			return err
+			return nil
 		})
 	if err != nil {
 		return nil, err
@@ -161,13 +162,12 @@ func (q *Queue) named(ctx context.Context) (map[string]bool, error) {
 		if errors.Is(err, jetstream.ErrMsgNotFound) { // the workers had it
 			continue
 		}
-		if err == nil {
-			err = codec.Unmarshal(data, &file)
-		}
 		if err != nil {
 			return nil, err
 		}
-		add(file)
+		if codec.Unmarshal(data, &file) == nil { // else it is none of ours
+			add(file)
+		}
 	}
 	return named, nil
 }

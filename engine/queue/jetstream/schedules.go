@@ -3,6 +3,8 @@ package jetstream
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -16,8 +18,7 @@ import (
 
 const (
 	statesBucket = "MARKMILL_SCHEDULES" // the state of each scheduled notebook
-	leadBucket   = "MARKMILL_SCHEDULER" // which of several schedulers works
-	leadKey      = "lead"
+	leadBucket   = "MARKMILL_SCHEDULER" // which of several schedulers of a repository works
 )
 
 // Schedules are the states of scheduled notebooks, for all schedulers of a queue. Each is updated by revision. The
@@ -25,12 +26,13 @@ const (
 type Schedules struct {
 	q            *Queue
 	states, lead jetstream.KeyValue
+	key          string // of the lead
 	revision     uint64 // of the lead; 0: another has it
 }
 
-// Schedules creates the missing buckets. lead is the time after which a silent leader is replaced; an existing bucket
-// keeps its own.
-func (q *Queue) Schedules(ctx context.Context, replicas int, lead time.Duration) (*Schedules, error) {
+// Schedules creates the missing buckets. Each scope, a repository, has a leader of its own. lead is the time after
+// which a silent one is replaced; an existing bucket keeps its own.
+func (q *Queue) Schedules(ctx context.Context, scope string, replicas int, lead time.Duration) (*Schedules, error) {
 	bucket := func(cfg jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, max(replicas, 1)
 		err = q.retry(ctx, func() (err error) {
@@ -47,7 +49,8 @@ func (q *Queue) Schedules(ctx context.Context, replicas int, lead time.Duration)
 		}
 		return kv, err
 	}
-	s := &Schedules{q: q}
+	sum := sha256.Sum256([]byte(scope))
+	s := &Schedules{q: q, key: "lead." + hex.EncodeToString(sum[:16])}
 	var err error
 	if s.states, err = bucket(jetstream.KeyValueConfig{Bucket: statesBucket}); err == nil {
 		s.lead, err = bucket(jetstream.KeyValueConfig{Bucket: leadBucket, TTL: lead})
@@ -60,9 +63,9 @@ func (q *Queue) Schedules(ctx context.Context, replicas int, lead time.Duration)
 func (s *Schedules) Lead(ctx context.Context, who string) (bool, error) {
 	var err error
 	if s.revision == 0 {
-		s.revision, err = s.lead.Create(ctx, leadKey, []byte(who))
+		s.revision, err = s.lead.Create(ctx, s.key, []byte(who))
 	} else {
-		s.revision, err = s.lead.Update(ctx, leadKey, []byte(who), s.revision)
+		s.revision, err = s.lead.Update(ctx, s.key, []byte(who), s.revision)
 	}
 	if err == nil {
 		return true, nil
@@ -76,7 +79,7 @@ func (s *Schedules) Lead(ctx context.Context, who string) (bool, error) {
 // Resign gives up the leader key.
 func (s *Schedules) Resign(ctx context.Context) {
 	if s.revision != 0 {
-		_ = s.lead.Delete(ctx, leadKey, jetstream.LastRevision(s.revision)) // else its time ends it
+		_ = s.lead.Delete(ctx, s.key, jetstream.LastRevision(s.revision)) // else its time ends it
 		s.revision = 0
 	}
 }

@@ -43,10 +43,8 @@ func (q *Queue) single(ctx context.Context, spec *queue.Spec, now time.Time) (in
 			return nil, "", err
 		default:
 			var last one
-			if err := codec.Unmarshal(msg.Data, &last); err != nil {
-				return nil, "", err
-			}
-			if seen = msg.Sequence; last.Job != spec.ID {
+			seen = msg.Sequence
+			if q.decode(stateStream, subject, seen, msg.Data, &last) && last.Job != spec.ID {
 				if before, err = q.runsYet(ctx, last.Job); err != nil {
 					return nil, "", err
 				}

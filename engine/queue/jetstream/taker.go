@@ -117,14 +117,13 @@ func (t *Taker) consume(ctx context.Context, name, set string) error {
 // learn adds consumers for the sets of labels that some job of the queues required and the worker offers.
 func (t *Taker) learn(ctx context.Context) error {
 	for _, name := range t.self.Queues {
-		err := t.q.each(ctx, "mm.labels."+name+".*", func(subject string, data []byte) error {
-			var needed []string
-			set := jobOf(subject)
+		err := each(ctx, t.q, "mm.labels."+name+".*", func(msg *jetstream.RawStreamMsg, needed []string) error {
+			set := jobOf(msg.Subject)
 			t.mu.Lock()
 			known := slices.ContainsFunc(t.consumers, func(c consumer) bool { return c.queue == name && c.set == set })
 			t.mu.Unlock()
-			if err := codec.Unmarshal(data, &needed); err != nil || known || !queue.Offers(t.self.Labels, needed) {
-				return err
+			if known || !queue.Offers(t.self.Labels, needed) {
+				return nil
 			}
 			return t.consume(ctx, name, set)
 		})

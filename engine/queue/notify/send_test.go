@@ -179,3 +179,32 @@ func TestExec(t *testing.T) {
 		t.Error("what it started lived on")
 	}
 }
+
+// TestExecVariables: a program has the variables that docs/alerts.md names, and no other of this process.
+func TestExecVariables(t *testing.T) {
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("there is no /bin/sh")
+	}
+	t.Setenv("SMTP_URL", "smtps://me:passw0rd@h")
+	t.Setenv("HOME", "/home/me")
+	docs, err := os.ReadFile("../../../docs/alerts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := filepath.Join(t.TempDir(), "got")
+	if err := (&Sender{}).Send(t.Context(), engine.AlertTarget{Exec: []string{"/bin/sh", "-c", `env > "$0"`, got}},
+		hostile()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(got)
+	if err != nil || !strings.Contains(string(text), "HOME=/home/me\n") {
+		t.Errorf("%v %s", err, text)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, _, _ := strings.Cut(line, "=")
+		own := name == "PWD" || name == "SHLVL" || name == "OLDPWD" || name == "_" // the shell's
+		if !own && !strings.Contains(string(docs), "`"+name+"`") {
+			t.Errorf("it has %s", name)
+		}
+	}
+}
