@@ -46,7 +46,7 @@ func outputNotebook(in engine.ViewInput) error {
 	if in.Run.Left(in.Run.OutputFile()) != nil { // the run directory keeps none
 		return nil
 	}
-	err := WritePictures(in, func(path string, data []byte) error {
+	err := WritePictures(in, func(_ runs.RunID, path string, data []byte) error {
 		if err := os.MkdirAll(runs.At(in.Dir).File(filepath.Dir(path)), 0o755); err != nil {
 			return err
 		}
@@ -77,12 +77,12 @@ func OutputNotebook(in engine.ViewInput, file string) ([]byte, error) {
 	return b, err
 }
 
-// WritePictures writes the pictures of an output notebook by a function that takes their paths, with slashes, beside it.
-func WritePictures(in engine.ViewInput, write func(path string, data []byte) error) error {
+// WritePictures writes the pictures of an output notebook by a function that takes their paths, with slashes.
+func WritePictures(in engine.ViewInput, write func(id runs.RunID, path string, data []byte) error) error {
 	for _, asset := range render.Assets(in.Run) {
 		data, err := runs.At(in.Dir).ReadFile(asset.From)
 		if err == nil {
-			err = write(asset.To, data)
+			err = write(in.Run.ID, asset.To, data)
 		}
 		if err != nil {
 			return err

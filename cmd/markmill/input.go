@@ -178,7 +178,7 @@ func (a *app) writeResult(what, path string, data []byte, pictures ...engine.Vie
 
 // forceFlag is --force, by which a person at a terminal names a file that outputs may not be.
 func (w *world) forceFlag(f *pflag.FlagSet) {
-	f.BoolFunc("force", "also overwrite settings, workflows and what the policy forbids; only a person at a terminal can",
+	f.BoolFunc("force", "also overwrite settings, workflows and what the policy forbids, as a person at a terminal",
 		func(string) error {
 			if in, ok := w.stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
 				return errors.New("standard input is no terminal, so no person insists")

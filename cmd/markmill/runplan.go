@@ -72,7 +72,8 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 
 // sinks are the files that a run leaves for readers, signed with a key if there is one, and who follows it. held is
 // set with --frozen.
-func (a *app) sinks(output string, file *outfile.File, held *frozen, key string, observer engine.Observer) engine.Sinks {
+func (a *app) sinks(output string, file *outfile.File, held *frozen, key string, observer engine.Observer,
+) engine.Sinks {
 	s := engine.Sinks{Views: a.views("", nil), Sign: a.signWith(key), Observers: []engine.Observer{observer}}
 	switch {
 	case held != nil:
@@ -81,7 +82,9 @@ func (a *app) sinks(output string, file *outfile.File, held *frozen, key string,
 		s.Views = a.views(output, file)
 		s.StageOutput = func(in engine.ViewInput) []runs.LeftOutput { return stageLeftOutput(in, file) }
 		if file != nil {
-			s.CommitOutput = func(id runs.RunID, complete bool) error { return commitOutput(file, output, id, complete) }
+			s.CommitOutput = func(id runs.RunID, complete bool) error {
+				return commitOutput(file, output, id, complete)
+			}
 		}
 	}
 	return s

@@ -13,8 +13,8 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// ExpandPath is Expand for a notebook path or output path. A value that makes it lead elsewhere than its text does is an
-// error, too.
+// ExpandPath is Expand for a notebook path or output path. A value that makes it lead elsewhere than its text does is
+// an error, too.
 func ExpandPath(text string, bound []notebooks.Bound, extra map[string]string) (string, error) {
 	path, err := Expand(text, bound, extra)
 	if err == nil {
@@ -23,8 +23,9 @@ func ExpandPath(text string, bound []notebooks.Bound, extra map[string]string) (
 	return path, err
 }
 
-// Expand expands placeholders: {{name}}, and papermill's {name}, {name[key]}, {name:05d} and {pm[run_uuid]}. A name is a parameter, or else one of extra (run_id, date, commit, …). Values are
-// inserted literally. papermill's {pm[current_datetime_utc]:%Y} uses extra's "now", in RFC 3339.
+// Expand expands placeholders: {{name}}, and papermill's {name}, {name[key]}, {name:05d} and {pm[run_uuid]}. A
+// name is a parameter, or else one of extra (run_id, date, commit, …). Values are inserted literally. papermill's
+// {pm[current_datetime_utc]:%Y} uses extra's "now", in RFC 3339.
 //
 // The error is an *Error: an unknown name (it lists the known ones), a secret, a null, a value that no path can
 // contain, or an unmatched brace.

@@ -100,7 +100,7 @@ func (f *File) Close() error {
 	return f.root.Close()
 }
 
-// Device reports whether the output is a device or a pipe: bytes go there as they are written, and nothing is beside it.
+// Device reports whether the output is a device or a pipe: bytes go there at once, and nothing is beside it.
 func (f *File) Device() bool { return f != nil && f.device != nil }
 
 // Make creates the folders that are missing, and checks that the others are still those that were found.
@@ -161,9 +161,9 @@ func descend(root *os.Root, parts []string) (*os.Root, error) {
 	return at, nil
 }
 
-// Stage writes the bytes of a run to a temporary file beside the output. Commit renames it into place when the record is
-// complete, so that the output never says more than the record does. The name of the temporary file has the id of the
-// run, by which it is found after a crash. Staging again replaces the file. Into a device the bytes go at once.
+// Stage writes the bytes of a run to a temporary file beside the output. Commit renames it into place when the record
+// is complete, so that the output never says more than the record does. The name of the temporary file has the id of
+// the run, by which it is found after a crash. Staging again replaces the file. Into a device the bytes go at once.
 func (f *File) Stage(id runs.RunID, data []byte) error {
 	if f.device != nil {
 		_, err := f.device.Write(data)
@@ -223,14 +223,14 @@ func (f *File) WriteStream(write func(io.Writer) error) error {
 	}
 	err := f.Make()
 	if err == nil {
-		err = replace(f.root, f.name, write)
+		err = replace(f.root, runs.TempPrefix+rand.Text(), f.name, write)
 	}
 	return err
 }
 
-// Beside writes a file in a folder beside the output, by a path with slashes, as a picture in out_files. It follows no
-// link.
-func (f *File) Beside(path string, data []byte) error {
+// Beside writes a file of a run in a folder beside the output, by a path with slashes, as a picture in out_files. It
+// follows no link.
+func (f *File) Beside(id runs.RunID, path string, data []byte) error {
 	if f.device != nil {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (f *File) Beside(path string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s is not written: %w", path, err)
 	}
-	err = replace(root, parts[last], bytesOf(data))
+	err = replace(root, runs.StagedName(parts[last], id), parts[last], bytesOf(data))
 	if root != f.root {
 		err = errors.Join(err, root.Close())
 	}
@@ -266,8 +266,7 @@ func bytesOf(data []byte) func(io.Writer) error {
 }
 
 // replace writes a temporary file and renames it: a reader finds the old bytes or the new ones.
-func replace(root *os.Root, name string, write func(io.Writer) error) error {
-	temp := runs.TempPrefix + rand.Text()
+func replace(root *os.Root, temp, name string, write func(io.Writer) error) error {
 	err := fill(root, temp, name, write)
 	if err == nil {
 		if err = root.Rename(temp, name); err != nil {
@@ -277,8 +276,8 @@ func replace(root *os.Root, name string, write func(io.Writer) error) error {
 	return err
 }
 
-// fill writes a temporary file that is to replace another, and gives it the mode of that one. What stands at its name is
-// removed first: a link must not be followed.
+// fill writes a temporary file that is to replace another, and gives it the mode of that one. What stands at its name
+// is removed first: a link must not be followed.
 func fill(root *os.Root, temp, name string, write func(io.Writer) error) error {
 	mode := fs.FileMode(0o644)
 	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
@@ -297,8 +296,8 @@ func fill(root *os.Root, temp, name string, write func(io.Writer) error) error {
 	return err
 }
 
-// Tidy renames the staged output of a run that was killed into place if its record is complete, and removes what else it
-// staged there and in the folder of its pictures, "" for none.
+// Tidy renames the staged output of a run that was killed into place if its record is complete, and removes what else
+// it staged there and in the folder of its pictures, "" for none.
 func Tidy(path, pictures string, id runs.RunID, complete bool) error {
 	f, err := Open(path, Rules{Force: true})
 	if err != nil {
@@ -312,9 +311,9 @@ func Tidy(path, pictures string, id runs.RunID, complete bool) error {
 		err = f.Commit(id)
 	}
 	err = errors.Join(err, f.Discard(id))
-	if info, gone := f.root.Lstat(pictures); pictures != "" && gone == nil && info.IsDir() {
+	if info, none := f.root.Lstat(pictures); pictures != "" && none == nil && info.IsDir() {
 		var folder *os.Root
-		if folder, gone = f.root.OpenRoot(pictures); gone == nil {
+		if folder, none = f.root.OpenRoot(pictures); none == nil {
 			err = errors.Join(err, discard(folder, id), folder.Close())
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // Rules say where outputs may go. Those of the list are refused by the zero value, too.
 type Rules struct {
-	// Force is set if a person at a terminal insists on a file of the list. Those of Git and Markmill are refused still.
+	// Force is set if a person at a terminal insists on a file of the list. Those of Git and Markmill stay refused.
 	Force bool
 	// Checkout describes the repository around a folder; nil outside one.
 	Checkout func(folder string) (*Checkout, error)
@@ -27,6 +27,9 @@ type Checkout struct {
 	Tracked   func(path string) (bool, error) // in Git's index
 	Forbidden func(path string) bool          // by the policy
 }
+
+// Reserved returns an error for a path inside the folders that only Git and Markmill write, as Open would.
+func Reserved(path string) error { return Rules{Force: true}.reserved(path, path) }
 
 // refused is the one message for a file that no output may be.
 func refused(path, is string) error { return fmt.Errorf("%s is %s; give another path", path, is) }
@@ -179,8 +182,8 @@ func (r Rules) allowed(path, dir, at string) error {
 	}
 	if rel, err := filepath.Rel(repo.Root, at); err == nil && filepath.IsLocal(rel) &&
 		repo.Forbidden(filepath.ToSlash(rel)) {
-		return refused(path, "forbidden by the policy of the repository, and only a person at a terminal overwrites it, "+
-			"with --force")
+		return refused(path, "forbidden by the policy of the repository, and only a person at a terminal "+
+			"overwrites it, with --force")
 	}
 	return nil
 }

@@ -49,6 +49,12 @@ func TestRulesBite(t *testing.T) {
 		{"a path of a record in runs", "runs/attest/a.go", `package attest; var _ = filepath.Join(dir, runs.SumsFile)`,
 			""},
 		{"another path", "engine/a.go", `package engine; var _ = filepath.Join(runs.Store(), name)`, ""},
+		{"a writer elsewhere", "cmd/markmill/a.go", `package main; var _ = os.Create`, "os.Create writes by a path"},
+		{"a writer of the store elsewhere", "cmd/api/a.go", `package api; var _ = runs.WriteFile`, "runs/outfile"},
+		{"a setting elsewhere", "cmd/markmill/a.go", `package main; var _ = outfile.Setting`, "is for settings"},
+		{"a test that writes", "cmd/markmill/a_test.go", `package main; var _ = os.Create`, ""},
+		{"a writer that is listed", "cmd/markmill/pager.go", `package main; var _ = os.Create`, ""},
+		{"a setting that is listed", "cmd/markmill/new.go", `package main; var _ = outfile.New`, ""},
 		{"hidden folders are not read", ".ci/tools/a.go", `package tools`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
