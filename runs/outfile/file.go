@@ -299,14 +299,14 @@ func fill(root *os.Root, temp, name string, write func(io.Writer) error) error {
 // Tidy renames the staged output of a run that was killed into place if its record is complete, and removes what else
 // it staged there and in the folder of its pictures, "" for none.
 func Tidy(path, pictures string, id runs.RunID, complete bool) error {
-	f, err := Open(path, Rules{Force: true})
-	if err != nil {
-		return nil // nothing is staged where nothing may be written
+	f, _, err := Rules{Force: true}.locate(path)
+	if err != nil || f.dir == "" || len(f.rest) > 0 {
+		return nil // nothing is staged there
+	}
+	if f.root, err = os.OpenRoot(f.dir); err != nil {
+		return err
 	}
 	defer f.Close()
-	if f.device != nil || len(f.rest) > 0 {
-		return nil
-	}
 	if complete {
 		err = f.Commit(id)
 	}

@@ -40,8 +40,8 @@ type Work struct {
 	Engine func() (*engine.Engine, error)
 	// Prepare puts OUTPUT, an absolute path or "", into a request; nil sets Output and Assets.
 	Prepare func(req *engine.Request, output string) error
-	// Sinks are those of a run with this OUTPUT, "" for none, and its file; nil writes the views, and OUTPUT when the run
-	// has ended.
+	// Sinks are those of a run with this OUTPUT, "" for none, and its file; nil writes the views, and OUTPUT when the
+	// run has ended.
 	Sinks func(output string, file *outfile.File) engine.Sinks
 	// Force says that a person at a terminal insists on where outputs go.
 	Force bool
