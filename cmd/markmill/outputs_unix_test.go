@@ -5,14 +5,17 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // otherUser is who runs the program, too, where the tests run as root.
@@ -20,14 +23,13 @@ const otherUser = 61236
 
 // place is a folder to work in, with a home beside it that no command may change.
 type place struct {
-	t            *testing.T
-	top          string // holds home, attack.sh and work
-	home, work   string
-	program      string
-	uid          int // 0 is who runs the tests
-	mode         []string
-	before       map[string]string
-	repositories bool
+	t          *testing.T
+	top        string // holds home, attack.sh and work
+	home, work string
+	program    string
+	uid        int // 0 is who runs the tests
+	mode       []string
+	before     map[string]string
 }
 
 // outputNotebook does in work what attack.sh says, if there is one, and shows a picture. Nothing holds its step.
@@ -42,7 +44,7 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 		t.Fatal(err)
 	}
 	p := &place{t: t, top: top, home: filepath.Join(top, "home"), work: filepath.Join(top, "work"), uid: uid,
-		program: builtProgram(t), repositories: mode != "folder"}
+		program: builtProgram(t)}
 	if mode == "in place" {
 		p.mode = []string{"--in-place"}
 	}
@@ -60,7 +62,7 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 	p.write("work/.markmill/runs/OTHER/events.jsonl", "of another run\n")
 	p.write("work/.github/workflows/ci.yml", "of CI\n")
 	p.write("work/kept/forbidden.md", "of the policy\n")
-	if p.repositories {
+	if mode != "folder" {
 		p.write("work/markmill.yaml", "policy: {forbid: [kept/**]}\n")
 		p.link("../home/out.md", "work/committed.md")
 		p.link("../home", "work/committed")
@@ -68,14 +70,11 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 		p.git("add", "-A")
 		p.git("commit", "-q", "-m", "begin")
 	}
-	for name := top; ; name = filepath.Dir(name) { // other users must get here
-		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o1 == 0 {
-			if os.Chmod(name, info.Mode().Perm()|0o11) != nil {
-				break
+	for dir := top; uid != 0 && dir != filepath.Dir(dir); dir = filepath.Dir(dir) { // other users must get here
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o1 == 0 {
+			if err := os.Chmod(dir, info.Mode().Perm()|0o11); err != nil {
+				t.Fatal(err)
 			}
-		}
-		if name == filepath.Dir(name) {
-			break
 		}
 	}
 	p.own()
@@ -139,7 +138,7 @@ func (p *place) files(name string) map[string]string {
 		found[strings.TrimPrefix(path, root)] = string(text)
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		p.t.Fatal(err)
 	}
 	return found
@@ -148,17 +147,16 @@ func (p *place) files(name string) map[string]string {
 // run runs the program in the folder of work, and returns what it said on standard error.
 func (p *place) run(words ...string) (said string, ok bool) {
 	p.t.Helper()
-	cmd := exec.Command(p.program, words...)
-	cmd.Dir = p.work
-	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(p.top, "own"), "XDG_STATE_HOME="+filepath.Join(p.top, "state"),
-		"XDG_CACHE_HOME="+filepath.Join(p.top, "cache"), "TMPDIR="+p.top)
-	if p.uid != 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)}}
-	}
-	var errors bytes.Buffer
-	cmd.Stderr = &errors
-	err := cmd.Run()
-	return errors.String(), err == nil
+	var says bytes.Buffer
+	_, err := bounded(p.t.Context(), time.Minute, func(cmd *exec.Cmd) { // watch has no end if it is not refused
+		cmd.Dir, cmd.Stderr = p.work, &says
+		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(p.top, "own"), "TMPDIR="+p.top,
+			"XDG_STATE_HOME="+filepath.Join(p.top, "state"), "XDG_CACHE_HOME="+filepath.Join(p.top, "cache"))
+		if p.uid != 0 {
+			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)}
+		}
+	}, p.program, words...)
+	return says.String(), err == nil
 }
 
 // unchanged checks that nothing was written outside work, nor where nobody may write.
@@ -189,33 +187,39 @@ func users() []int {
 	return []int{0}
 }
 
+// outputAttack is what a step does to the folder d.
+type outputAttack struct {
+	name, script string
+	missing      bool // the folder is not there when the run is planned
+	replaced     bool // the folder is another when the run ends
+	refused      bool // OUTPUT keeps its old bytes
+}
+
+// outputWriter is a command that runs a step, and writes into the folder d.
+type outputWriter struct {
+	name   string
+	words  []string
+	stored bool // there must be an output already
+}
+
 // TestOutputsAndSteps: a step puts links where outputs are to go, or replaces their folders. What is written stays in
 // the folder that was there before, as it was.
 func TestOutputsAndSteps(t *testing.T) {
 	t.Parallel()
-	// in FOLDER are the output of the run, its events and what it prints
-	attacks := []struct {
-		name, script string
-		missing      bool // the folder is not there when the run is planned
-		replaced     bool // the folder is another when the run ends
-	}{
-		{name: "the file is a link", script: "rm -rf $d/out.md $d/a.md $d/b.md; for f in out.md a.md b.md events.jsonl said.txt; " +
-			"do ln -sf \"$TOP/home/$f\" $d/$f; done"},
-		{name: "the temporary file is a link", script: "for f in out.md a.md b.md; do ln -sf \"$TOP/home/out.md\" " +
-			"$d/.tmp-$MARKMILL_RUN_ID-$(printf $f | sha256sum | cut -c1-12); done"},
-		{name: "the folder of the pictures is a link", script: "rm -rf $d/*_files; ln -s \"$TOP/home\" $d/out_files; " +
-			"ln -s \"$TOP/home\" $d/a_files; ln -s \"$TOP/home\" $d/b_files"},
-		{name: "the folder is a link", script: "mv $d $d.old; ln -s \"$TOP/home\" $d", replaced: true},
-		{name: "the folder is another", script: "mv $d $d.old; mkdir $d", replaced: true},
-		{name: "the missing folder is a link", script: "ln -s \"$TOP/home\" $d", missing: true, replaced: true},
-		{name: "a record in the place of a missing folder", script: "ln -s .markmill/runs/OTHER $d", missing: true,
+	attacks := []outputAttack{
+		{name: "the file is a link", script: "for f in out.md a.md b.md events.jsonl said.txt; do " +
+			"ln -sf $TOP/home/$f d/$f; done"},
+		{name: "the temporary file is a link", script: "for f in out.md a.md b.md; do ln -sf $TOP/home/out.md " +
+			"d/.tmp-$MARKMILL_RUN_ID-$(printf $f | sha256sum | cut -c1-12); done"},
+		{name: "the folder of the pictures is a link", script: "rm -rf d/*_files; ln -s $TOP/home d/out_files; " +
+			"ln -s $TOP/home d/a_files; ln -s $TOP/home d/b_files", refused: true},
+		{name: "the folder is a link", script: "mv d d.old; ln -s $TOP/home d", replaced: true},
+		{name: "the folder is another", script: "mv d d.old; mkdir d", replaced: true},
+		{name: "the missing folder is a link", script: "ln -s $TOP/home d", missing: true, replaced: true},
+		{name: "a record in the place of a missing folder", script: "ln -s .markmill/runs/OTHER d", missing: true,
 			replaced: true},
 	}
-	writers := []struct {
-		name   string
-		words  []string
-		stored bool // there must be an output already
-	}{
+	writers := []outputWriter{
 		{name: "run", words: []string{"run", "n.md", "d/out.md"}},
 		{name: "streams", words: []string{"run", "n.md", "--events", "d/events.jsonl", "--stdout-file", "d/said.txt"}},
 		{name: "sweep", words: []string{"run", "n.md", "d/{p}.md", "--matrix", "p=a,b"}},
@@ -228,45 +232,45 @@ func TestOutputsAndSteps(t *testing.T) {
 					if !everything() && uid == 0 && len(users()) > 1 && (i+k)%3 > 0 || w.stored && attack.missing {
 						continue
 					}
-					t.Run(strings.Join([]string{mode, strconv.Itoa(uid), w.name, attack.name}, "/"), func(t *testing.T) {
-						t.Parallel()
-						p := newPlace(t, mode, uid)
-						old := "of yesterday\n"
-						if w.stored {
-							if said, ok := p.run("run", "n.md", "d/out.md"); !ok {
-								t.Fatal(said)
-							}
-							old = p.files("work/d")["/out.md"]
-							p.write("words", "other")
-						} else if !attack.missing {
-							p.write("work/d/out.md", old)
-						}
-						p.write("attack.sh", "d=d; "+attack.script+"\n")
-						p.own()
-						words := w.words
-						if w.words[0] == "run" {
-							words = append(words, p.mode...)
-						}
-						said, ok := p.run(words...)
-						p.unchanged(said)
-						if w.name == "run" && attack.replaced && ok {
-							t.Errorf("the folder was replaced, and the run passed: %s", said)
-						}
-						if !attack.replaced && w.name == "run" {
-							info, err := os.Lstat(filepath.Join(p.work, "d/out.md"))
-							text, _ := os.ReadFile(filepath.Join(p.work, "d/out.md"))
-							if pictures := strings.Contains(attack.name, "pictures"); err != nil || !info.Mode().IsRegular() ||
-								(string(text) == old) != pictures {
-								t.Errorf("OUTPUT is not what it should be (%v): %.100q\n%s", err, text, said)
-							}
-						}
-						if attack.replaced && !attack.missing && w.name == "run" && p.files("work/d.old")["/out.md"] != old {
-							t.Error("the old OUTPUT is not what it was")
-						}
-					})
+					t.Run(strings.Join([]string{mode, strconv.Itoa(uid), w.name, attack.name}, "/"),
+						func(t *testing.T) { t.Parallel(); w.under(attack, newPlace(t, mode, uid)) })
 				}
 			}
 		}
+	}
+}
+
+// under runs a writer whose step attacks the folder d.
+func (w outputWriter) under(attack outputAttack, p *place) {
+	p.t.Helper()
+	old := "of yesterday\n"
+	if w.stored {
+		if said, ok := p.run("run", "n.md", "d/out.md"); !ok {
+			p.t.Fatal(said)
+		}
+		p.write("words", "other")
+	} else if !attack.missing {
+		p.write("work/d/out.md", old)
+	}
+	p.write("attack.sh", attack.script+"\n")
+	p.own()
+	words := w.words
+	if w.words[0] == "run" {
+		words = append(slices.Clip(words), p.mode...)
+	}
+	said, ok := p.run(words...)
+	p.unchanged(said)
+	if w.name != "run" {
+		return
+	}
+	now, kept := p.files("work/d")["/out.md"], p.files("work/d.old")["/out.md"]
+	switch {
+	case attack.replaced && ok:
+		p.t.Errorf("the folder was replaced, and the run passed: %s", said)
+	case attack.replaced && !attack.missing && kept != old:
+		p.t.Errorf("the old OUTPUT is %q", kept)
+	case !attack.replaced && (now == old) != attack.refused:
+		p.t.Errorf("OUTPUT is %q\n%s", now, said)
 	}
 }
 
