@@ -10,6 +10,7 @@ import (
 	"markmill/engine/worktree/apply"
 	"markmill/engine/worktree/disk"
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // Tidy removes what interrupted runs left outside their records and half-written inside them: private folders, staged
@@ -58,32 +59,12 @@ func tidy(id runs.RunID, dir, private string) error {
 		return errors.Join(errs...) // `runs verify` reports what is wrong with it
 	}
 	if run.Started.LocalOutput() != "" {
-		errs = append(errs, tidyOutput(run))
+		errs = append(errs, outfile.Tidy(run.Started.Output, run.Started.Assets, run.ID, run.Completed != nil))
 	}
 	if run.Started.Repository != "" {
 		if src, err := worktree.Open(run.Started.Repository); err == nil { // else it was removed, and everything in it
 			errs = append(errs, src.Tidy(string(id)))
 		}
-	}
-	return errors.Join(errs...)
-}
-
-// tidyOutput renames the staged output notebook of a complete record into place, and removes that of any other.
-func tidyOutput(run *runs.Run) error {
-	path := run.Started.Output
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	var errs []error
-	if run.Completed != nil {
-		errs = append(errs, runs.CommitOutput(path, run.ID))
-	}
-	folders := []string{filepath.Dir(path), filepath.Dir(run.Started.Output)}
-	if run.Started.Assets != "" {
-		folders = append(folders, filepath.Join(folders[1], run.Started.Assets))
-	}
-	for _, folder := range folders {
-		errs = append(errs, runs.DiscardOutput(folder, run.ID))
 	}
 	return errors.Join(errs...)
 }

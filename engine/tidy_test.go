@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // TestStagedOutput: a run that was killed, or is just ending, has its whole record, and its OUTPUT is still staged in
@@ -31,10 +32,15 @@ func TestStagedOutput(t *testing.T) {
 			l.repository(map[string]string{"a.txt": "old\n", ".gitignore": "/o/out.md\n"})
 			output := filepath.Join(l.root, "o", "out.md")
 			l.write("o/out.md", "of an earlier day\n")
+			opened, err := outfile.Open(output, OutputRules(false))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer opened.Close()
 			req := l.request(step("#a", "print x"))
 			req.Output = output
 			cut := l.run(req, Sinks{StageOutput: func(in ViewInput) []runs.LeftOutput {
-				if err := runs.StageOutput(output, in.Run.ID, []byte("new\n")); err != nil {
+				if err := opened.Stage(in.Run.ID, []byte("new\n")); err != nil {
 					t.Error(err)
 				}
 				return stageNothing(in)
@@ -52,7 +58,7 @@ func TestStagedOutput(t *testing.T) {
 			l.Now = func() time.Time { return later }
 			l.fake.hooks["meanwhile"] = func() {
 				if c.commit {
-					if err := runs.CommitOutput(output, cut.Run.ID); err != nil {
+					if err := opened.Commit(cut.Run.ID); err != nil {
 						t.Error(err)
 					}
 				} else if !c.killed {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,15 +20,33 @@ func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, 
 	if !HasPlaceholders(output) {
 		return output, nil
 	}
-	nb, err := eng.Parse(req)
+	bound, extra, err := placeholders(eng, req)
 	if err != nil {
 		return "", err
+	}
+	return ExpandOutput(output, bound, extra)
+}
+
+// Expand replaces the placeholders of a text that is no path, such as key: of the front matter.
+func Expand(text string, eng *engine.Engine, req engine.Request) (string, error) {
+	bound, extra, err := placeholders(eng, req)
+	if err != nil {
+		return "", err
+	}
+	return params.Expand(text, bound, extra)
+}
+
+// placeholders are the values that placeholders stand for.
+func placeholders(eng *engine.Engine, req engine.Request) ([]notebooks.Bound, map[string]string, error) {
+	nb, err := eng.Parse(req)
+	if err != nil {
+		return nil, nil, err
 	}
 	// Any name may be a placeholder: whether it can be a parameter is for the plan to say.
 	options := params.Options{AllowUnknown: true, IsName: func(string) bool { return true }, Getenv: eng.Getenv}
 	bound, err := params.Bind(req.Path, nb.Params, req.Given, options)
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
 	now := eng.Now().UTC()
 	extra := map[string]string{"run_id": string(req.ID), "date": now.Format(time.DateOnly),
@@ -39,21 +56,25 @@ func OutputPath(output string, eng *engine.Engine, req engine.Request) (string, 
 			extra["commit"] = string(head)
 		}
 	}
-	return params.ExpandPath(output, bound, extra)
+	return bound, extra, nil
 }
 
-// Within returns an error if the values in an OUTPUT of the repository's settings lead out of the folder that they
-// name: who gives values does not choose where files are written.
-func Within(settings, output string) error {
-	if !filepath.IsLocal(settings) || settings == output {
-		return nil
+// ExpandOutput replaces the placeholders of a path. Values lead through no link: who gives them does not choose where
+// files are written.
+func ExpandOutput(output string, bound []notebooks.Bound, extra map[string]string) (string, error) {
+	path, err := params.ExpandPath(output, bound, extra)
+	if err != nil {
+		return "", err
 	}
-	if filepath.IsLocal(output) && !slices.Contains(strings.Split(filepath.ToSlash(output), "/"), "..") {
-		return nil
+	fixed := filepath.Dir(output[:strings.IndexAny(output+"{", "{}")] + "x")
+	for at := filepath.Clean(path); at != fixed && at != filepath.Dir(at); at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			return "", &notebooks.Error{Kind: notebooks.KindParameter,
+				Msg:  fmt.Sprintf("OUTPUT %s is %s with these values, and %s is a symbolic link", output, path, at),
+				Hint: "give another value, or write the name of the link into OUTPUT itself"}
+		}
 	}
-	return &notebooks.Error{Kind: notebooks.KindOption, File: engine.ConfigFile,
-		Msg:  fmt.Sprintf("output: %s is %s with these values, which leads out of its folder", settings, output),
-		Hint: "give OUTPUT, or other values"}
+	return path, nil
 }
 
 // LikeSource gives the OUTPUT of the repository's settings, which is written for Markdown, the extension of a Jupyter

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"markmill/cmd/api/files"
+	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
-	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // paired is a file of a pair.
@@ -212,7 +213,11 @@ func writePairs(all []*paired, from, book *paired) (*Synced, error) {
 		if !ok {
 			continue
 		}
-		if err := runs.WriteFile(p.path, b); err != nil {
+		file, err := outfile.Open(p.path, engine.OutputRules(false))
+		if err == nil {
+			err = errors.Join(file.Write(b), file.Close())
+		}
+		if err != nil {
 			return nil, err
 		}
 		done.Wrote = append(done.Wrote, p.path)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -47,7 +46,13 @@ func outputNotebook(in engine.ViewInput) error {
 	if in.Run.Left(in.Run.OutputFile()) != nil { // the run directory keeps none
 		return nil
 	}
-	if err := WritePictures(in.Dir, in); err != nil {
+	err := WritePictures(in, func(_ runs.RunID, path string, data []byte) error {
+		if err := os.MkdirAll(runs.At(in.Dir).File(filepath.Dir(path)), 0o755); err != nil {
+			return err
+		}
+		return runs.At(in.Dir).Write(path, data)
+	})
+	if err != nil {
 		return err
 	}
 	for _, file := range in.Run.OutputFiles() {
@@ -72,25 +77,15 @@ func OutputNotebook(in engine.ViewInput, file string) ([]byte, error) {
 	return b, err
 }
 
-// WritePictures writes the pictures of an output notebook into a folder, which it creates.
-func WritePictures(folder string, in engine.ViewInput) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
+// WritePictures writes the pictures of an output notebook by a function that takes their paths, with slashes.
+func WritePictures(in engine.ViewInput, write func(id runs.RunID, path string, data []byte) error) error {
 	for _, asset := range render.Assets(in.Run) {
-		to := filepath.Join(folder, filepath.FromSlash(asset.To))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
 		data, err := runs.At(in.Dir).ReadFile(asset.From)
+		if err == nil {
+			err = write(in.Run.ID, asset.To, data)
+		}
 		if err != nil {
 			return err
-		}
-		if err := runs.StageOutput(to, in.Run.ID, data); err != nil {
-			return err
-		}
-		if err := runs.CommitOutput(to, in.Run.ID); err != nil {
-			return errors.Join(err, runs.DiscardOutput(filepath.Dir(to), in.Run.ID))
 		}
 	}
 	return nil

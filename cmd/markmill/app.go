@@ -44,6 +44,7 @@ type world struct {
 	now            func() time.Time
 	random         io.Reader
 	exports        exports
+	force          bool   // the person at the terminal insists: see forceFlag
 	actor          string // the person for whom the user acts; "" is the user
 }
 

@@ -122,7 +122,7 @@ func (a *app) bisection(path string, o *bisectOptions) (search bisect.Options, e
 		return search, usagef("NOTEBOOK - is standard input, and so cannot be had again; give a path")
 	}
 	o.logLevel = "INFO"
-	if err := o.check(""); err != nil {
+	if err := o.check(a.world, ""); err != nil {
 		return search, err
 	}
 	values := len(o.req.Given) > 0
@@ -170,7 +170,7 @@ func (a *app) bisectTelling(search *bisect.Options) error {
 		return err
 	}
 	search.Sinks = func() engine.Sinks {
-		return a.sinks("", nil, key, engine.Observer{Files: a.written(&follower{})})
+		return a.sinks("", nil, nil, key, engine.Observer{Files: a.written(&follower{})})
 	}
 	search.Sealed = func(dir string) error { return a.signRecord(dir, key) }
 	search.Note = func(words string) { a.tell("markmill: %s\n", plain.OneLine(words)) }

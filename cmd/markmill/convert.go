@@ -12,6 +12,7 @@ import (
 	"markmill/cmd/api/files"
 	"markmill/cmd/api/lookup"
 	"markmill/cmd/markmill/remote"
+	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/render/documents"
 )
@@ -72,6 +73,7 @@ Exit codes: 0 written, 2 the notebook has errors, or cannot be written in that f
 		},
 	}
 	cmd.Flags().BoolVar(&sync, "sync", false, "bring the files together that Jupytext has paired with NOTEBOOK")
+	a.forceFlag(cmd.Flags())
 	cmd.Flags().StringVar(&to, "to", "", "the `form` of OUTPUT: "+strings.Join(formNames, ", "))
 	return cmd
 }
@@ -103,7 +105,7 @@ func (a *app) convert(from, to, form string) error {
 	if to != "-" && files.Same(from, to) {
 		return usagef("%s is the notebook itself; give another OUTPUT", to)
 	}
-	if err := checkTarget("OUTPUT", to); err != nil {
+	if err := a.checkTarget("OUTPUT", to); err != nil {
 		return err
 	}
 	if dir, err := a.sweepNamed(from); err != nil {
@@ -116,6 +118,7 @@ func (a *app) convert(from, to, form string) error {
 		return err
 	}
 	var src, out []byte
+	var pictures []engine.ViewInput
 	if left != nil {
 		from, src = left.path, left.text
 	} else if src, err = a.readAny(from); err != nil {
@@ -123,7 +126,7 @@ func (a *app) convert(from, to, form string) error {
 	}
 	switch {
 	case left != nil && left.asked:
-		out, err = src, left.pictures(to)
+		out, pictures = src, left.pictures()
 	case form == formHTML:
 		out, err = pageOf(from, src)
 	default:
@@ -132,7 +135,7 @@ func (a *app) convert(from, to, form string) error {
 	if err != nil {
 		return err
 	}
-	return a.writeResult("OUTPUT", to, out)
+	return a.writeResult("OUTPUT", to, out, pictures...)
 }
 
 // convertForm is the form of OUTPUT; "" is one of the three forms of .md, which the notebook decides.

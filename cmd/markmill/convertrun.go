@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"markmill/cmd/api"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/notebooks"
@@ -78,10 +77,10 @@ func (p *places) runNamed(word string) (string, error) {
 	return dir, err
 }
 
-// pictures writes those that a Markdown output notebook shows beside the file to.
-func (o *runOutput) pictures(to string) error {
-	if to == "-" || remote.Is(to) || filepath.Base(o.path) != runs.OutputFile {
+// pictures is the run whose pictures a Markdown output notebook shows, if it is one.
+func (o *runOutput) pictures() []engine.ViewInput {
+	if filepath.Base(o.path) != runs.OutputFile {
 		return nil
 	}
-	return api.WritePictures(filepath.Dir(to), engine.ViewInput{Dir: o.dir, Run: o.run})
+	return []engine.ViewInput{{Dir: o.dir, Run: o.run}}
 }

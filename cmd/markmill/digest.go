@@ -75,7 +75,7 @@ Exit codes: 0 shown, 1 the records cannot be read, 2 usage.`,
 				_, err = io.WriteString(a.stdout, text)
 				return err
 			}
-			return runs.WriteFile(out, []byte(text))
+			return a.writeResult("-o", out, []byte(text))
 		},
 	}
 	c.Flags().StringVar(&since, "since", since, "from this time on: 2026-01-31, 12h, 7d")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -82,27 +83,32 @@ func record(dir string) terminal.Record {
 // follower opens the files and starts the progress view of a run whose record is in dir.
 func (a *app) follower(o *runOptions, dir string) (*follower, error) {
 	w := &follower{}
-	open := func(path string) (io.Writer, error) {
+	open := func(what, path string) (io.Writer, error) {
 		switch path {
 		case "":
 			return nil, nil
 		case "-":
 			return a.stdout, nil
 		}
-		f, err := os.Create(path)
+		to, err := a.openOutput(what, path)
 		if err != nil {
 			return nil, err
+		}
+		f, err := to.Stream()
+		if err != nil {
+			return nil, usagef("%s %w", what, errors.Join(err, to.Close()))
 		}
 		w.files = append(w.files, f)
 		return f, nil
 	}
 	var err error
 	for _, target := range []struct {
-		to   *io.Writer
-		path string
-	}{{&w.events, o.events}, {&w.stdout, o.stdoutFile}, {&w.stderr, o.stderrFile}} {
-		if *target.to, err = open(target.path); err != nil {
-			return nil, usagef("%v", err)
+		to         *io.Writer
+		what, path string
+	}{{&w.events, "--events", o.events}, {&w.stdout, "--stdout-file", o.stdoutFile},
+		{&w.stderr, "--stderr-file", o.stderrFile}} {
+		if *target.to, err = open(target.what, target.path); err != nil {
+			return nil, err
 		}
 	}
 	view := a.detect(a.stderr)

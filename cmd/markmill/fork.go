@@ -83,7 +83,7 @@ func (a *app) fork(ctx context.Context, word, at, notebook string, output *strin
 	if output != nil {
 		out = *output
 	}
-	if err := o.check(out); err != nil {
+	if err := o.check(a.world, out); err != nil {
 		return err
 	}
 	if o.req, err = was.Request(given); err != nil {

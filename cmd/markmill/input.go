@@ -3,16 +3,22 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"markmill/cmd/api"
 	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
+	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
-	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // maxParams is how large a file of parameters, rules or signatures may be, in bytes.
@@ -148,8 +154,8 @@ func name(path string) string {
 }
 
 // writeResult writes the result of a command to a path or address; "" and "-" are standard output. what names the
-// argument or option.
-func (a *app) writeResult(what, path string, data []byte) error {
+// argument or option. Beside a file it writes the pictures of runs.
+func (a *app) writeResult(what, path string, data []byte, pictures ...engine.ViewInput) error {
 	if path == "" || path == "-" {
 		_, err := a.stdout.Write(data)
 		return err
@@ -157,19 +163,52 @@ func (a *app) writeResult(what, path string, data []byte) error {
 	if remote.Is(path) {
 		return a.remote().Write(context.Background(), path, data)
 	}
-	if err := checkTarget(what, path); err != nil {
+	file, err := a.openOutput(what, path)
+	if err != nil {
 		return err
 	}
-	return runs.WriteFile(path, data)
+	defer file.Close()
+	for _, in := range pictures {
+		if err := api.WritePictures(in, file.Beside); err != nil {
+			return err
+		}
+	}
+	return file.Write(data)
+}
+
+// forceFlag is --force, by which a person at a terminal names a file that outputs may not be.
+func (w *world) forceFlag(f *pflag.FlagSet) {
+	f.BoolFunc("force", "also overwrite settings, workflows and what the policy forbids, as a person at a terminal",
+		func(string) error {
+			if in, ok := w.stdin.(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+				return errors.New("standard input is no terminal, so no person insists")
+			}
+			w.force = true
+			return nil
+		})
+}
+
+// openOutput opens a file to be written for the user; nil for standard output, an address and none. what names the
+// argument or option.
+func (w *world) openOutput(what, path string) (*outfile.File, error) {
+	if path == "" || path == "-" || remote.Is(path) {
+		return nil, nil
+	}
+	file, err := outfile.Open(path, engine.OutputRules(w.force))
+	return file, refusedTarget(what, err)
 }
 
 // checkTarget returns an error when a command cannot or must not write to a path. what names the argument or option.
-func checkTarget(what, path string) error {
+func (w *world) checkTarget(what, path string) error {
 	if path == "" || path == "-" || remote.Is(path) {
 		return nil
 	}
-	if err := files.CheckTarget(path); err != nil {
-		return usagef("%s %w", what, err)
+	return refusedTarget(what, outfile.Check(path, engine.OutputRules(w.force)))
+}
+
+func refusedTarget(what string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return usagef("%s %w", what, err)
 }

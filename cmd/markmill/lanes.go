@@ -120,7 +120,7 @@ func (a *app) lanes(ctx context.Context, path, output string, o *runOptions) err
 			return usagef("--backends names %s twice; -n says how many attempts each has", name)
 		}
 	}
-	if err := checkTarget("--html", l.html); err != nil {
+	if err := a.checkTarget("--html", l.html); err != nil {
 		return err
 	}
 	o.comparing = true
@@ -191,11 +191,11 @@ func (a *app) compareAttempts(ctx context.Context, path, output string, o *runOp
 		at.Default = notebooks.PickNone
 	}
 	if output != "" {
-		if err := checkTarget("OUTPUT", output); err != nil {
+		if err := a.checkTarget("OUTPUT", output); err != nil {
 			return err
 		}
 		var err error
-		if at.Output, err = filepath.Abs(throughLinks(output)); err != nil {
+		if at.Output, err = filepath.Abs(output); err != nil {
 			return err
 		}
 	}

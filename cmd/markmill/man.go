@@ -2,14 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"markmill/runs"
 )
 
 func (a *app) manCommand() *cobra.Command {
@@ -22,13 +19,10 @@ Exit codes: 0 written, 1 a page cannot be written.`,
 		Example: "  markmill man ~/.local/share/man/man1 && man markmill-run",
 		Args:    args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
-			if err := os.MkdirAll(words[0], 0o755); err != nil {
-				return err
-			}
 			written := 0
 			err := eachCommand(c.Root(), func(c *cobra.Command) error {
 				written++
-				return runs.WriteFile(filepath.Join(words[0], manName(c)+".1"), []byte(manPage(c)))
+				return a.writeResult("DIR", filepath.Join(words[0], manName(c)+".1"), []byte(manPage(c)))
 			})
 			if err == nil {
 				fmt.Fprintf(a.stderr, "wrote %d pages to %s\n", written, words[0])

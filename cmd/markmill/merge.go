@@ -12,7 +12,7 @@ import (
 	"markmill/cmd/api/gitsetup"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/merge"
-	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // mergeOptions are the options of markmill merge.
@@ -84,7 +84,7 @@ func (a *app) merge(opt mergeOptions, words []string) error {
 		}
 	}
 	if opt.driver {
-		err = runs.WriteFile(words[1], got.Bytes)
+		err = outfile.Setting(words[1], got.Bytes) // Git names it
 	} else {
 		err = a.writeResult("--output", opt.output, got.Bytes)
 	}

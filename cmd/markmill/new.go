@@ -4,7 +4,6 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
+	"markmill/runs/outfile"
 )
 
 //go:embed templates
@@ -55,22 +55,12 @@ Exit codes: 0 written, 2 the file exists.`,
 					return err
 				}
 			}
-			if err := checkTarget("PATH", path); err != nil {
+			if err := a.checkTarget("PATH", path); err != nil {
 				return err
 			}
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return err
-			}
-			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+			err = outfile.New(path, content)
 			if errors.Is(err, fs.ErrExist) {
 				return usagef("%s exists already; choose another name", path)
-			}
-			if err != nil {
-				return err
-			}
-			_, err = f.Write(content)
-			if cerr := f.Close(); err == nil {
-				err = cerr
 			}
 			if err == nil {
 				a.tell("wrote %s; try: markmill run %s\n", path, path)

@@ -183,7 +183,7 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 	}
 	r := o.run
 	r.logLevel = "INFO"
-	if err := r.check(output); err != nil {
+	if err := r.check(a.world, output); err != nil {
 		return err
 	}
 	for option, name := range map[string]string{"--queue": o.queue, "--key": cmp.Or(o.key, "none")} {
@@ -228,7 +228,7 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 			"compares them", path))
 	}
 	eng.Ceiling.NoCopy = true // as a worker has it
-	plan, output, err := a.plan(ctx, eng, path, output, "", r)
+	plan, output, err := a.plan(ctx, eng, path, output, r)
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, g
 	if front.Key == "" || front.Overlap == notebooks.OverlapAllow {
 		return nil, nil
 	}
-	key, err := api.OutputPath(front.Key, eng, req)
+	key, err := api.Expand(front.Key, eng, req)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 			if seen, err = a.follower(options, store.Path(plan.Request().ID)); err != nil {
 				return engine.Sinks{}, err
 			}
-			return engine.Sinks{Views: a.views(""), Sign: a.signWith(key),
+			return engine.Sinks{Views: a.views("", nil), Sign: a.signWith(key),
 				Observers: []engine.Observer{{Event: seen.event, Output: seen.output, Files: a.written(seen)}}}, nil
 		}})
 	var damaged *rerun.DamagedError

@@ -126,7 +126,7 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 		output = paths[1]
 	}
 	given, asked := o.req.Given, o.req
-	if err := o.check(output); err != nil {
+	if err := o.check(a.world, output); err != nil {
 		return err
 	}
 	if o.req, err = cut.Request(given); err != nil {

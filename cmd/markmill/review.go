@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"markmill/render/html"
 	"markmill/render/review"
 	"markmill/render/terminal"
-	"markmill/runs"
 )
 
 // reviewOptions are the options of markmill review.
@@ -190,11 +188,8 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 // showReview prints a review, and returns its exit code.
 func (a *app) showReview(o reviewOptions, r *review.Review) error {
 	if o.html != "" {
-		if err := checkTarget("--html", o.html); err != nil {
+		if err := a.writeResult("--html", o.html, html.Review(r)); err != nil {
 			return err
-		}
-		if err := runs.WriteFile(o.html, html.Review(r)); err != nil {
-			return fmt.Errorf("--html: %w", err)
 		}
 	}
 	var err error

@@ -45,7 +45,7 @@ func (a *app) reviewMerge(c *cobra.Command, o reviewOptions, words []string) err
 		Sealed: func(dir string) error { return a.signRecord(dir, key) },
 		Sinks: func(plan *engine.Plan, on mergereview.Revision) (engine.Sinks, error) {
 			a.tell("running %s on %s\n", plan.Request().Path, on.Name)
-			return engine.Sinks{Views: a.views(""), Sign: a.signWith(key),
+			return engine.Sinks{Views: a.views("", nil), Sign: a.signWith(key),
 				Observers: []engine.Observer{{Files: a.written(&follower{})}}}, nil
 		}})
 	switch {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -171,6 +170,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.IntVar(&o.lanes.attempts, "attempts", 0, "compare `N` attempts of the agent, in the place of attempts= of its "+
 		"step (see lanes)")
 	o.lanes.flags(f)
+	a.forceFlag(f)
 	o.viewFlags(f)
 	o.papermillFlags(f)
 	return c
@@ -281,7 +281,7 @@ func (o *runOptions) savesMeanwhile() string {
 
 // runNotebook plans and runs a notebook.
 func (a *app) runNotebook(ctx context.Context, path, output string, o *runOptions) error {
-	if err := o.check(output); err != nil {
+	if err := o.check(a.world, output); err != nil {
 		return err
 	}
 	path, err := a.inputPath(path, o)
@@ -308,10 +308,8 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if o.req.Source, err = a.runnable(path, src, given); err != nil {
 		return err
 	}
-	settings := ""
 	if output == "" {
-		settings = api.LikeSource(eng.Config.Output, isJupyter(path, src))
-		output = settings
+		output = api.LikeSource(eng.Config.Output, isJupyter(path, src))
 	}
 	compare, err := o.attempts(eng)
 	switch {
@@ -325,7 +323,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 		return usagef("--jobs is for sweeps and attempts: give --matrix NAME=VALUES, --params-table FILE, or " +
 			"--attempts N")
 	}
-	plan, output, err := a.plan(ctx, eng, path, output, settings, o)
+	plan, output, err := a.plan(ctx, eng, path, output, o)
 	if err != nil {
 		return err
 	}
@@ -342,8 +340,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 }
 
 // plan plans the run of a notebook that was read, and returns the path of OUTPUT with its placeholders expanded.
-// settings is the output of the repository's settings, "" when the user names one or none.
-func (a *app) plan(ctx context.Context, eng *engine.Engine, path, output, settings string, o *runOptions) (
+func (a *app) plan(ctx context.Context, eng *engine.Engine, path, output string, o *runOptions) (
 	plan *engine.Plan, to string, err error) {
 	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
 		return nil, "", err
@@ -351,12 +348,7 @@ func (a *app) plan(ctx context.Context, eng *engine.Engine, path, output, settin
 	if output, err = api.OutputPath(output, eng, o.req); err != nil {
 		return nil, "", err
 	}
-	if settings != "" {
-		if err := api.Within(settings, output); err != nil {
-			return nil, "", err
-		}
-	}
-	if err := o.checkTargets(output); err != nil { // the names in it stand for values now
+	if err := o.checkTargets(a.world, output); err != nil { // the names in it stand for values now
 		return nil, "", err
 	}
 	o.inject(name(path), output)
@@ -421,7 +413,7 @@ func outputForm(req engine.Request, output string) (form notebooks.Form, err err
 }
 
 // check validates the options and their combinations.
-func (o *runOptions) check(output string) error {
+func (o *runOptions) check(w *world, output string) error {
 	var err error
 	if err = o.settle(&o.req); err != nil {
 		return err
@@ -447,7 +439,7 @@ func (o *runOptions) check(output string) error {
 		return usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md or .ipynb",
 			output)
 	}
-	if err := o.checkTargets(output); err != nil {
+	if err := o.checkTargets(w, output); err != nil {
 		return err
 	}
 	if err := o.oneResult(output); err != nil {
@@ -459,10 +451,10 @@ func (o *runOptions) check(output string) error {
 }
 
 // checkTargets returns an error for a file that the run could not, or should not, write.
-func (o *runOptions) checkTargets(output string) error {
+func (o *runOptions) checkTargets(w *world, output string) error {
 	for _, t := range []struct{ what, path string }{{"OUTPUT", output}, {"--events", o.events},
 		{"--stdout-file", o.stdoutFile}, {"--stderr-file", o.stderrFile}} {
-		if err := checkTarget(t.what, t.path); err != nil {
+		if err := w.checkTarget(t.what, t.path); err != nil {
 			return err
 		}
 	}
@@ -554,11 +546,6 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 		req.ReportMode)
 	if err != nil {
 		return err
-	}
-	if output != "" && output != "-" && !remote.Is(output) {
-		if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
-			return err
-		}
 	}
 	return a.writeResult("OUTPUT", output, b)
 }

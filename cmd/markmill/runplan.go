@@ -16,6 +16,7 @@ import (
 	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // runPlan runs a plan, shows its progress and reports how it ended.
@@ -35,6 +36,14 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 			return err
 		}
 	}
+	var file *outfile.File
+	if held == nil {
+		var err error
+		if file, err = a.openOutput("OUTPUT", output); err != nil {
+			return err
+		}
+		defer file.Close()
+	}
 	watch, err := a.follower(o, a.storeAt(plan.Request().Repository).Path(plan.Request().ID))
 	if err != nil {
 		return err
@@ -46,7 +55,7 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 	if err != nil {
 		return err
 	}
-	sinks := a.sinks(output, held, key,
+	sinks := a.sinks(output, file, held, key,
 		engine.Observer{Event: watch.event, Output: watch.output, Files: a.written(watch)})
 	result, err := eng.Run(ctx, plan, sinks)
 	if err == nil {
@@ -63,15 +72,20 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 
 // sinks are the files that a run leaves for readers, signed with a key if there is one, and who follows it. held is
 // set with --frozen.
-func (a *app) sinks(output string, held *frozen, key string, observer engine.Observer) engine.Sinks {
-	s := engine.Sinks{Views: a.views(""), Sign: a.signWith(key), Observers: []engine.Observer{observer}}
+func (a *app) sinks(output string, file *outfile.File, held *frozen, key string, observer engine.Observer,
+) engine.Sinks {
+	s := engine.Sinks{Views: a.views("", nil), Sign: a.signWith(key), Observers: []engine.Observer{observer}}
 	switch {
 	case held != nil:
 		s.Views = held.views(s.Views)
 	case !remote.Is(output): // there it is sent when the record is complete
-		s.Views = a.views(output)
-		s.StageOutput = func(in engine.ViewInput) []runs.LeftOutput { return stageLeftOutput(in, output) }
-		s.CommitOutput = func(id runs.RunID, complete bool) error { return commitOutput(output, id, complete) }
+		s.Views = a.views(output, file)
+		s.StageOutput = func(in engine.ViewInput) []runs.LeftOutput { return stageLeftOutput(in, file) }
+		if file != nil {
+			s.CommitOutput = func(id runs.RunID, complete bool) error {
+				return commitOutput(file, output, id, complete)
+			}
+		}
 	}
 	return s
 }

@@ -72,7 +72,7 @@ func (a *app) compareRuns(opt compareRunsOptions, words []string) error {
 	case opt.json && opt.format != "table":
 		return usagef("--json and --format exclude each other")
 	}
-	if err := checkTarget("--html", opt.html); err != nil {
+	if err := a.checkTarget("--html", opt.html); err != nil {
 		return err
 	}
 	list, err := a.lookup().Compared(words)

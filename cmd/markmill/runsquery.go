@@ -102,7 +102,7 @@ func (a *app) settleTable(opt *scrapsOptions) error {
 	if opt.format == "parquet" && opt.output == "" && a.terminal(a.stdout) {
 		return usagef("--format parquet is binary; give --output FILE, or redirect standard output to a file")
 	}
-	return checkTarget("--output", opt.output)
+	return a.checkTarget("--output", opt.output)
 }
 
 // writeSheet writes a table to standard output, or whole to a file.
@@ -116,5 +116,9 @@ func (a *app) writeSheet(made *sheet.Sheet, opt scrapsOptions) error {
 	if opt.output == "" {
 		return write(a.stdout)
 	}
-	return runs.WriteStream(opt.output, write)
+	file, err := a.openOutput("--output", opt.output)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.WriteStream(write), file.Close())
 }

@@ -347,7 +347,7 @@ func (d *dueRuns) plan(ctx context.Context, n *schedules.Notebook, r *schedule.R
 	if n.Commit == "" { // else it goes into the branch alone
 		output = schedule.Output(n.Schedule, due)
 	}
-	if err := o.check(output); err != nil {
+	if err := o.check(d.world, output); err != nil {
 		return fail(err)
 	}
 	given := len(o.req.Given) > 0
@@ -368,11 +368,6 @@ func (d *dueRuns) plan(ctx context.Context, n *schedules.Notebook, r *schedule.R
 	if several, err := o.attempts(eng); err != nil || several {
 		return fail(errors.Join(err, usagef("%s asks for several attempts, which a schedule does not compare", n.Path)))
 	}
-	if dir := filepath.Dir(filepath.FromSlash(output)); output != "" && !api.HasPlaceholders(dir) {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fail(err)
-		}
-	}
-	plan, output, err := d.app.plan(ctx, eng, file, output, "", o)
+	plan, output, err := d.app.plan(ctx, eng, file, output, o)
 	return eng, plan, output, err
 }

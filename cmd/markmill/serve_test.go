@@ -507,6 +507,18 @@ func TestServeRefuses(t *testing.T) {
 			t.Errorf("%s: %d\n%s", name, code, text)
 		}
 	}
+	if err := os.Symlink("..", filepath.Join(root, "up")); err != nil {
+		t.Fatal(err)
+	}
+	for _, output := range []string{".markmill/runs/OTHER/events.jsonl", ".git/x.md", "markmill.yaml", "Makefile",
+		".github/workflows/ci.md", "loud.md", "up/x.md", "{word}/x.md", "/tmp/x.md"} {
+		for _, path := range []string{"/new", "/jobs"} {
+			if code, _, text := d.post(path, url.Values{"notebook": {"lines.md"}, "output": {output},
+				"param.n": {"0"}, "param.word": {"../up"}}); code != http.StatusConflict {
+				t.Errorf("%s to %s: %d\n%s", path, output, code, text)
+			}
+		}
+	}
 	id := d.launch(url.Values{"notebook": {"lines.md"}, "param.n": {"0"}})
 	d.live(id, "", 0)
 	for _, path := range []string{"/files/../../../../etc/passwd", "/files/%2e%2e/%2e%2e/task.md",

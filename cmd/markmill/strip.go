@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -14,7 +12,6 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/region"
-	"markmill/runs"
 )
 
 func (a *app) stripCommand() *cobra.Command {
@@ -102,17 +99,7 @@ func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had
 	case file == "-" || stdout:
 		_, err = a.stdout.Write(got)
 	case had:
-		// A link stays, and its target is rewritten.
-		if file, err = filepath.EvalSymlinks(file); err != nil {
-			return had, err
-		}
-		var info os.FileInfo
-		if info, err = os.Stat(file); err == nil {
-			err = runs.WriteFile(file, got)
-		}
-		if err == nil {
-			err = os.Chmod(file, info.Mode().Perm())
-		}
+		err = a.writeResult("FILE", file, got)
 	}
 	return had, err
 }

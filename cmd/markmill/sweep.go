@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +21,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // sweepOptions are the options of run for a sweep.
@@ -186,7 +186,7 @@ func (a *app) sweepWork(path string, o *runOptions) sweep.Work {
 	work.Prepare = func(req *engine.Request, output string) error {
 		one := *o
 		one.req = *req
-		if err := checkTarget("OUTPUT", output); err != nil {
+		if err := a.checkTarget("OUTPUT", output); err != nil {
 			return err
 		}
 		err := one.setOutput(output)
@@ -206,8 +206,9 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 	if err != nil {
 		return err
 	}
-	work.Sinks = func(output string) engine.Sinks {
-		return a.sinks(output, nil, key, engine.Observer{Files: a.written(&follower{})})
+	work.Force = a.force
+	work.Sinks = func(output string, file *outfile.File) engine.Sinks {
+		return a.sinks(output, file, nil, key, engine.Observer{Files: a.written(&follower{})})
 	}
 	work.Sealed = func(dir string) error { return a.signRecord(dir, key) }
 	shown := o.level() <= slog.LevelInfo
@@ -317,7 +318,7 @@ func (a *app) resumeSweep(ctx context.Context, dir string, paths []string, o *ru
 	if len(paths) > 0 {
 		return usagef("--resume: a resumed sweep has the notebook and the OUTPUT of its record; leave %s out", paths[0])
 	}
-	if err := o.check(""); err != nil {
+	if err := o.check(a.world, ""); err != nil {
 		return err
 	}
 	s, err := sweep.Resume(dir, o.req.Given, a.sweepWork("-", o))
@@ -380,13 +381,10 @@ func (a *app) convertSweep(dir, to, form string) error {
 	}
 	if done.Started.Lanes != nil && form == "" && notebooks.FormOfName(to) == notebooks.FormNative {
 		page, err := sweep.Output(done, runs.StoreOfSweep(dir))
-		if err == nil && done.Picked() > 0 && to != "-" && !remote.Is(to) {
-			err = sweep.Pictures(done, runs.StoreOfSweep(dir), filepath.Dir(to))
-		}
 		if err != nil {
 			return err
 		}
-		return a.writeResult("OUTPUT", to, page)
+		return a.writeResult("OUTPUT", to, page, sweep.Picked(done, runs.StoreOfSweep(dir))...)
 	}
 	if form != formHTML {
 		return usagef("%s is a sweep, and becomes an HTML page only: name an OUTPUT that ends in .html; markmill "+

@@ -91,7 +91,7 @@ func (w *watching) run(ctx context.Context) error {
 			"they write cannot be told from a save")
 	}
 	w.source, w.outputs = repo, map[string]bool{w.storeAt(repo.Root()).Dir: true, w.cache(): true}
-	if err := w.o.check(w.output); err != nil {
+	if err := w.o.check(w.world, w.output); err != nil {
 		return err
 	}
 	process.SealDescriptors()
@@ -169,7 +169,7 @@ func (w *watching) once(ctx context.Context, b watch.Beginning) (*engine.Result,
 	if output, err = api.OutputPath(output, eng, o.req); err != nil {
 		return nil, err
 	}
-	if err := o.checkTargets(output); err != nil {
+	if err := o.checkTargets(w.world, output); err != nil {
 		return nil, err
 	}
 	if err := o.setOutput(output); err != nil {
@@ -218,7 +218,12 @@ func (w *watching) show(ctx context.Context, eng *engine.Engine, plan *engine.Pl
 		}
 		progress.Event(e)
 	}
-	result, err := eng.Run(ctx, plan, w.sinks(output, nil, key,
+	file, err := w.openOutput("OUTPUT", output)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	result, err := eng.Run(ctx, plan, w.sinks(output, file, nil, key,
 		engine.Observer{Event: event, Output: progress.Output, Files: w.written(&follower{})}))
 	stop()
 	progress.Done("")

@@ -3,6 +3,8 @@ package worktree
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
@@ -15,7 +17,7 @@ import (
 )
 
 // Dirty lists the user's uncommitted changes by path: staged, unstaged, and untracked files that are not ignored. Files
-// that runs stage beside their OUTPUT (runs.StageOutput) are left out. It asks the Git program where that is installed,
+// that runs stage beside their OUTPUT (outfile.File) are left out. It asks the Git program where that is installed,
 // since it knows all its own settings; that takes no lock and writes nothing. Otherwise it compares the checkout with
 // HEAD, also where Git gives up, as at a .gitmodules that it refuses: a branch must not keep itself from being judged.
 func (s *Source) Dirty(ctx context.Context) ([]string, error) {
@@ -71,6 +73,18 @@ func (s *Source) clean(ctx context.Context) bool {
 	}
 	s.seen = true
 	return index.Holds(s.print)
+}
+
+// Tracked reports whether the index has a file. What cannot be understood of an index is an error.
+func (s *Source) Tracked(path string) (bool, error) {
+	index, err := snapshot.OpenIndex(filepath.Join(s.GitDir(), "index"), s.Format)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return index.Has(path), nil
 }
 
 // dirtyWalk is Dirty without the Git program. It misses what is staged and undone in the checkout. exclude is the Git

@@ -13,13 +13,23 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// ExpandPath expands placeholders in a notebook path or output path: {{name}}, and papermill's {name}, {name[key]},
-// {name:05d} and {pm[run_uuid]}. A name is a parameter, or else one of extra (run_id, date, commit, …). Values are
-// inserted literally. papermill's {pm[current_datetime_utc]:%Y} uses extra's "now", in RFC 3339.
+// ExpandPath is Expand for a notebook path or output path. A value that makes it lead elsewhere than its text does is
+// an error, too.
+func ExpandPath(text string, bound []notebooks.Bound, extra map[string]string) (string, error) {
+	path, err := Expand(text, bound, extra)
+	if err == nil {
+		err = pathExpander{text: text}.climbs(path)
+	}
+	return path, err
+}
+
+// Expand expands placeholders: {{name}}, and papermill's {name}, {name[key]}, {name:05d} and {pm[run_uuid]}. A
+// name is a parameter, or else one of extra (run_id, date, commit, …). Values are inserted literally. papermill's
+// {pm[current_datetime_utc]:%Y} uses extra's "now", in RFC 3339.
 //
 // The error is an *Error: an unknown name (it lists the known ones), a secret, a null, a value that no path can
 // contain, or an unmatched brace.
-func ExpandPath(text string, bound []notebooks.Bound, extra map[string]string) (string, error) {
+func Expand(text string, bound []notebooks.Bound, extra map[string]string) (string, error) {
 	x := pathExpander{text: text, bound: bound, extra: extra}
 	var b strings.Builder
 	for rest := text; rest != ""; {
@@ -47,6 +57,31 @@ func ExpandPath(text string, bound []notebooks.Bound, extra map[string]string) (
 		rest = rest[end+len(closing):]
 	}
 	return b.String(), nil
+}
+
+// climbs returns an error if the values make a path lead elsewhere than its text does: up, to the root, or to an
+// address.
+func (x pathExpander) climbs(path string) error {
+	up := func(path string) (n int) {
+		for part := range strings.FieldsFuncSeq(path, func(c rune) bool { return c == '/' || c == '\\' }) {
+			if strings.TrimRight(part, " ") == ".." {
+				n++
+			}
+		}
+		return n
+	}
+	rooted := func(path string) bool {
+		return strings.HasPrefix(path, "/") || strings.HasPrefix(path, `\`) || len(path) > 1 && path[1] == ':'
+	}
+	switch {
+	case up(path) > up(x.text):
+		return x.errorf("give other values", "with these values it is %q, and a value may not bring ..", path)
+	case rooted(path) && !rooted(x.text):
+		return x.errorf("give other values", "with these values it is %q, and a value may not make it absolute", path)
+	case strings.Count(path, "://") > strings.Count(x.text, "://"):
+		return x.errorf("give other values", "with these values it is %q, and a value may not make it an address", path)
+	}
+	return nil
 }
 
 // braces escape literal braces in a path: papermill's {{ begins a name here.

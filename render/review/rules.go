@@ -1,7 +1,6 @@
 package review
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -30,27 +29,6 @@ func (r *Rule) condition() Condition {
 		return OnPolicy
 	}
 	return OnRules
-}
-
-// IsWorkflow reports whether a file configures CI or the hooks of a clone.
-func IsWorkflow(name string) bool {
-	for _, folder := range []string{".github/workflows/", ".github/actions/",
-		".gitea/workflows/", ".forgejo/workflows/",
-		".circleci/", ".woodpecker/", ".buildkite/", ".husky/", ".githooks/", ".gitlab/ci/"} {
-		if strings.HasPrefix(name, folder) {
-			return true
-		}
-	}
-	switch base := path.Base(name); {
-	case strings.HasPrefix(base, ".pre-commit-config.") || strings.HasPrefix(base, ".gitlab-ci."):
-		return true
-	case path.Dir(name) != ".":
-		return false
-	default:
-		return slices.Contains([]string{"Jenkinsfile", ".travis.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml",
-			".woodpecker.yml", ".drone.yml", "CODEOWNERS", ".gitattributes"}, base) ||
-			strings.HasPrefix(base, "lefthook.")
-	}
 }
 
 // protected adds the changed files that protect: names, in the base's settings or in a manifest under review.

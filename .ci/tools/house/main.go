@@ -1,5 +1,5 @@
 // House checks what the compiler does not: which package may import which, which library belongs
-// to which package, who joins the paths of a record, and the few rules of style that can be counted.
+// to which package, who joins the paths of a record, who writes files, and the few rules of style that can be counted.
 //
 // Every Go file is read, whatever system it is built for: an import in a file for Windows only
 // counts too. The folder to check is the one argument.
@@ -82,6 +82,44 @@ var libraries = []library{
 	{"github.com/coder/websocket", "engine/kernel/jupyter", false, "kernels are spoken with by engine/kernel/jupyter"},
 }
 
+// A writer is a folder or file that may write files by their paths, and what it writes. Everything else that is written
+// is for a person, and goes through runs/outfile, which knows where it may go.
+type writer struct{ path, what string }
+
+var writers = []writer{
+	{"bench", "measurements"},
+	{"cmd/api/apply.go", "the list of applied runs, in the store"},
+	{"cmd/api/doctor", "a temporary folder"},
+	{"cmd/api/lookup/lookup.go", "nothing: it only reads below a folder"},
+	{"cmd/api/retest/run.go", "nothing: it only reads below a folder"},
+	{"cmd/api/schedules", "the state of schedules, in the store, and a temporary folder"},
+	{"cmd/api/views.go", "the views of a record"},
+	{"cmd/markmill/convert.go", "nothing: it only reads below a folder"},
+	{"cmd/markmill/pager.go", "pages in the cache"},
+	{"cmd/markmill/queue", "the folders of workers, records that come back, and parts of them"},
+	{"cmd/markmill/serve/launch.go", "temporary files without a name; it only looks at notebooks"},
+	{"cmd/markmill/serve/tokens.go", "the tokens of the workbench, in the file that its operator names"},
+	{"engine", "records, the private folders of runs, worktrees and Git objects"},
+	{"runs", "the store"},
+}
+
+// settled are the files that write settings (outfile.Setting and New), whose paths no notebook, parameter or branch
+// chooses.
+var settled = []writer{
+	{"cmd/api/agents/admit.go", "markmill.yaml, for agents admit"},
+	{"cmd/api/gitsetup/attributes.go", "attributes, for git install"},
+	{"cmd/api/maintenance/schedule.go", "units of systemd, for schedule install"},
+	{"cmd/markmill/merge.go", "the file that Git gives its merge driver"},
+	{"cmd/markmill/new.go", "a notebook that must not exist"},
+}
+
+// writing are the functions that make or replace files by their paths.
+var writing = map[string][]string{
+	"os": {"WriteFile", "Create", "CreateTemp", "OpenFile", "Rename", "Mkdir", "MkdirAll", "MkdirTemp", "Symlink", "Link",
+		"CopyFS", "OpenRoot", "Truncate"},
+	"runs": {"WriteFile", "WriteStream", "WriteNewFile", "Create"},
+}
+
 // vague names say nothing of what a package owns.
 var vague = []string{"utils", "util", "common", "helpers", "misc"}
 
@@ -135,6 +173,7 @@ func check(root fs.FS) (found []string, files int, err error) {
 		found = append(found, checkColumns(set, file, name, src)...)
 		found = append(found, checkRecordPaths(set, file, name)...)
 		found = append(found, checkStoreFiles(set, file, name)...)
+		found = append(found, checkWriters(set, file, name)...)
 		dir := path.Dir(name)
 		if !strings.HasSuffix(name, "_test.go") {
 			documented[dir] = documented[dir] || file.Doc != nil
@@ -254,7 +293,7 @@ var openers = []string{"writer.go", "files.go", "journal.go", "lock.go", "open.g
 func checkStoreFiles(set *token.FileSet, file *ast.File, name string) (found []string) {
 	inRuns := path.Dir(name) == "runs"
 	if strings.HasSuffix(name, "_test.go") || within(path.Dir(name), "runs/index") || // SQLite writes that, from records
-		 inRuns && slices.Contains(openers, path.Base(name)) {
+		inRuns && slices.Contains(openers, path.Base(name)) {
 		return nil
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -273,6 +312,34 @@ func checkStoreFiles(set *token.FileSet, file *ast.File, name string) (found []s
 		if opens && (inRuns || ofStore(call.Args[0])) {
 			found = append(found, fmt.Sprintf("%s: a file of a store is written by its runs.Writer, which masks secrets",
 				set.Position(call.Pos())))
+		}
+		return true
+	})
+	return found
+}
+
+// checkWriters finds files that are written elsewhere than by a writer.
+func checkWriters(set *token.FileSet, file *ast.File, name string) (found []string) {
+	if strings.HasSuffix(name, "_test.go") {
+		return nil
+	}
+	is := func(list []writer) bool {
+		return slices.ContainsFunc(list, func(w writer) bool { return within(name, w.path) })
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		pkg, ok := s.X.(*ast.Ident)
+		switch {
+		case !ok:
+		case slices.Contains(writing[pkg.Name], s.Sel.Name) && !is(writers):
+			found = append(found, fmt.Sprintf("%s: %s.%s writes by a path: what is written for a person goes through "+
+				"runs/outfile, and other writers are listed with what they write", set.Position(s.Pos()), pkg.Name, s.Sel.Name))
+		case pkg.Name == "outfile" && (s.Sel.Name == "Setting" || s.Sel.Name == "New") && !is(settled):
+			found = append(found, fmt.Sprintf("%s: outfile.%s is for settings: open an output, or list which file a command "+
+				"owns", set.Position(s.Pos()), s.Sel.Name))
 		}
 		return true
 	})

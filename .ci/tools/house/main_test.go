@@ -55,9 +55,15 @@ func TestRulesBite(t *testing.T) {
 		{"the writer itself", "runs/writer.go", "package runs; var _, _ = os.OpenFile(name, 0, 0)", ""},
 		{"a file of a record in the engine", "engine/a.go",
 			"package engine; var _ = runs.WriteFile(r.record.File(name), text)", "runs.Writer"},
-		{"a file of the store in a command", "cmd/a.go",
-			`package cmd; var _, _ = os.Create(filepath.Join(store.Dir, "x"))`, "runs.Writer"},
+		{"a file of the store by its folder", "engine/a.go",
+			`package engine; var _, _ = os.Create(filepath.Join(store.Dir, "x"))`, "runs.Writer"},
 		{"a file elsewhere", "engine/a.go", "package engine; var _ = os.WriteFile(name, text, 0o600)", ""},
+		{"a writer elsewhere", "cmd/markmill/a.go", `package main; var _ = os.Create`, "os.Create writes by a path"},
+		{"a writer of the store elsewhere", "cmd/api/a.go", `package api; var _ = runs.WriteFile`, "runs/outfile"},
+		{"a setting elsewhere", "cmd/markmill/a.go", `package main; var _ = outfile.Setting`, "is for settings"},
+		{"a test that writes", "cmd/markmill/a_test.go", `package main; var _ = os.Create`, ""},
+		{"a writer that is listed", "cmd/markmill/pager.go", `package main; var _ = os.Create`, ""},
+		{"a setting that is listed", "cmd/markmill/new.go", `package main; var _ = outfile.New`, ""},
 		{"hidden folders are not read", ".ci/tools/a.go", `package tools`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

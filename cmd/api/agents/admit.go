@@ -14,7 +14,7 @@ import (
 
 	"markmill/engine"
 	"markmill/notebooks"
-	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // Field is a key of an admission and its value as YAML.
@@ -58,7 +58,7 @@ func Admit(root, name string, fields []Field) error {
 	if _, err := engine.ParseConfig(file, text); err != nil {
 		return err
 	}
-	return runs.WriteFile(file, text)
+	return outfile.Setting(file, text)
 }
 
 // edit returns the file with the admission.

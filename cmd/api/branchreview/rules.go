@@ -19,6 +19,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/render/review"
 	"markmill/runs"
+	"markmill/runs/outfile"
 	"markmill/runs/sshsig"
 )
 
@@ -41,7 +42,7 @@ func rules(was, is engine.Config, unread error, changes []worktree.PathChange) [
 			case len(programs) > 0:
 				rule.Kind = review.RuleSettings
 				rule.Weaker = []string{fmt.Sprintf("it is the program of the kernel %s", strings.Join(programs, ", "))}
-			case review.IsWorkflow(name):
+			case outfile.IsWorkflow(name):
 				rule.Kind = review.RuleWorkflow
 			default:
 				continue

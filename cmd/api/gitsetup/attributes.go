@@ -5,10 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // The block of lines in an attributes file. A note in brackets on the first line says how to remove it without a trace.
@@ -53,10 +52,7 @@ func writeAttributes(file string, lines []string) error {
 	if text == string(old) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	return replaceFile(file, []byte(text))
+	return outfile.Setting(file, []byte(text))
 }
 
 // findBlock returns the span of the block.
@@ -98,13 +94,5 @@ func removeAttributes(file string) (removed bool, err error) {
 	if len(text) == 0 && strings.HasSuffix(first, fileMade) {
 		return true, os.Remove(file)
 	}
-	return true, replaceFile(file, text)
-}
-
-// replaceFile writes a file atomically, through links.
-func replaceFile(file string, text []byte) error {
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
-	}
-	return runs.WriteFile(file, text)
+	return true, outfile.Setting(file, text)
 }

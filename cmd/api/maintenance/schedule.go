@@ -16,7 +16,7 @@ import (
 	"unicode"
 
 	"markmill/notebooks"
-	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // Job is what is done by the clock.
@@ -194,10 +194,7 @@ func (s *Schedule) Install(kind string) error {
 		return s.edit(files[0].Text)
 	}
 	for _, f := range files {
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
-			return err
-		}
-		if err := runs.WriteFile(f.Path, []byte(f.Text)); err != nil {
+		if err := outfile.Setting(f.Path, []byte(f.Text)); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/runs/outfile"
 )
 
 // job is one notebook to run, and the output that it is compared with.
@@ -26,9 +27,11 @@ type job struct {
 	source   []byte
 	stored   string // path of the stored output; "" without one
 	output   *stored
-	updateTo string   // where a first output would be written
-	reversed []string // files of a change that is applied already, which the run begins without
-	words    []string // about that
+	updateTo string        // where a first output would be written
+	reversed []string      // files of a change that is applied already, which the run begins without
+	words    []string      // about that
+	opened   *outfile.File // the target, for Update
+	refused  error         // why it is not opened
 }
 
 // own reports whether the file that was named is the stored output.

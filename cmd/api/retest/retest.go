@@ -15,6 +15,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render/compare"
+	"markmill/runs/outfile"
 )
 
 // Options say how notebooks are tested. The zero value tests each as `markmill test NOTEBOOK` does.
@@ -52,6 +53,12 @@ func Run(ctx context.Context, found []files.File, o Options) *Report {
 		t.Now = time.Now
 	}
 	jobs, broken := t.jobs(found)
+	for _, j := range jobs {
+		if t.Update { // before the first step
+			j.opened, j.refused = outfile.Open(j.target(), engine.OutputRules(false))
+			defer j.opened.Close()
+		}
+	}
 	all := t.runAll(ctx, jobs)
 	if t.Update {
 		t.promoteAll(all)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"markmill/cmd/api"
@@ -12,7 +11,6 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 	"markmill/render/compare"
-	"markmill/runs"
 )
 
 // promote replaces the stored output by the new one. It refuses when a step has a marker that only a test obeys:
@@ -33,19 +31,15 @@ func (n *Notebook) promote() error {
 	if before, err := os.ReadFile(to); err == nil && (!n.job.hasOutput() || !bytes.Equal(before, n.job.output.raw)) {
 		return fmt.Errorf("%s: changed while the test ran; it is left as it is", slashed(to))
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
+	if n.job.refused != nil {
+		return n.job.refused
 	}
 	if n.view.Notebook.Form != ipynb.Form { // a Jupyter notebook holds its pictures
-		if err := api.WritePictures(filepath.Dir(to), n.view); err != nil {
+		if err := api.WritePictures(n.view, n.job.opened.Beside); err != nil {
 			return err
 		}
 	}
-	file := to
-	if target, err := filepath.EvalSymlinks(to); err == nil {
-		file = target
-	}
-	if err := runs.WriteFile(file, n.fresh); err != nil {
+	if err := n.job.opened.Write(n.fresh); err != nil {
 		return err
 	}
 	n.Status, n.Stored = Updated, slashed(to)

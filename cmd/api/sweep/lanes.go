@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -109,7 +108,7 @@ func (r *runner) judge(ctx context.Context, eng *engine.Engine, ended *runs.Swee
 	if err != nil || plan.Fork() == nil || plan.Fork().At != at { // an agent is not asked again
 		return nil
 	}
-	result, err := eng.Run(ctx, plan, r.sinks(""))
+	result, err := eng.Run(ctx, plan, r.sinks("", nil))
 	if err != nil {
 		return err
 	}
@@ -272,12 +271,15 @@ func Output(s *runs.Sweep, store runs.Store) ([]byte, error) {
 	return render.NonePicked(some, s.Source, s.Verdict(0).Status, lanes)
 }
 
-// Pictures writes those of the attempt that is picked into the folder of the output notebook.
-func Pictures(s *runs.Sweep, store runs.Store, folder string) error {
+// Picked is the run of the attempt that is picked, whose pictures the output notebook shows; none without one.
+func Picked(s *runs.Sweep, store runs.Store) []engine.ViewInput {
+	if s.Picked() == 0 {
+		return nil
+	}
 	id := s.Rows[s.Picked()-1].Run
 	run, _, err := store.Record(id).Load()
 	if err != nil {
-		return err
+		return nil // Output has said so
 	}
-	return api.WritePictures(folder, engine.ViewInput{Dir: store.Path(id), Run: run})
+	return []engine.ViewInput{{Dir: store.Path(id), Run: run}}
 }

@@ -19,6 +19,7 @@ import (
 	"markmill/render"
 	"markmill/render/safe"
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // Options say what a sweep runs, and how.
@@ -39,8 +40,11 @@ type Work struct {
 	Engine func() (*engine.Engine, error)
 	// Prepare puts OUTPUT, an absolute path or "", into a request; nil sets Output and Assets.
 	Prepare func(req *engine.Request, output string) error
-	// Sinks are those of a run with this OUTPUT; nil writes the views, and OUTPUT when the run has ended.
-	Sinks func(output string) engine.Sinks
+	// Sinks are those of a run with this OUTPUT, "" for none, and its file; nil writes the views, and OUTPUT when the
+	// run has ended.
+	Sinks func(output string, file *outfile.File) engine.Sinks
+	// Force says that a person at a terminal insists on where outputs go.
+	Force bool
 	// Sealed is called with the directory of each run whose record is complete, before its digest is taken. It may be
 	// nil.
 	Sealed func(dir string) error
@@ -182,7 +186,7 @@ func (s *Sweep) define(given [][]params.Given, bound [][]notebooks.Bound, output
 		}
 		same[key] = i + 1
 		if output != "" {
-			path, err := params.ExpandPath(output, bound[i], extra)
+			path, err := api.ExpandOutput(output, bound[i], extra)
 			if err == nil {
 				data.Output, err = filepath.Abs(path)
 			}

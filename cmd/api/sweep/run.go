@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // runner is a sweep that goes on.
@@ -23,6 +23,7 @@ type runner struct {
 	store    runs.Store
 	id       runs.SweepID
 	stop     context.CancelCauseFunc
+	files    map[string]*outfile.File // by their paths
 
 	mu     sync.Mutex
 	so     *runs.Sweep // what became of the rows so far
@@ -50,13 +51,13 @@ func (s *Sweep) Run(ctx context.Context) (*runs.Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	// here, because a folder that comes and goes during a run is a change of the checkout
-	for _, output := range s.outputs() {
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(output), 0o755)
+	files, err := s.open()
+	defer func() {
+		for _, file := range files {
+			file.Close()
 		}
-	}
-	if err != nil {
+	}()
+	if r.files = files; err != nil {
 		return nil, errors.Join(err, r.recorder.Close())
 	}
 	running, stop := context.WithCancelCause(ctx)
@@ -111,12 +112,34 @@ func (r *runner) complete(done *runs.Sweep, signal int) error {
 	if err := r.recorder.Append(runs.SweepCompleted, end); err != nil || out == nil {
 		return err
 	}
-	if end.Picked > 0 {
-		if err := Pictures(done, r.store, filepath.Dir(l.Output)); err != nil {
+	for _, in := range Picked(done, r.store) {
+		if err := api.WritePictures(in, r.files[l.Output].Beside); err != nil {
 			return err
 		}
 	}
-	return runs.WriteFile(l.Output, out)
+	return r.files[l.Output].Write(out)
+}
+
+// open opens all outputs before the first step of a run, which may replace folders by links. It makes their folders,
+// because one that comes and goes during a run is a change of the checkout. Those of jobs are opened when they come.
+func (s *Sweep) open() (files map[string]*outfile.File, err error) {
+	files = map[string]*outfile.File{}
+	if s.Work.Elsewhere != nil && !s.Lanes() {
+		return files, nil
+	}
+	rules := engine.OutputRules(s.Work.Force)
+	for _, output := range s.outputs() {
+		file, err := outfile.Open(output, rules)
+		if err != nil {
+			return files, err
+		}
+		if files[output] = file; !file.Device() {
+			if err := file.Make(); err != nil {
+				return files, err
+			}
+		}
+	}
+	return files, nil
 }
 
 // outputs are the paths of the output notebooks.
@@ -339,15 +362,16 @@ func (r *runner) do(ctx context.Context, eng *planner, req engine.Request, ended
 	if r.Lanes() {
 		output = "" // it is of the comparison
 	}
-	result, err := eng.Run(ctx, plan, r.sinks(output))
+	file := r.files[output]
+	result, err := eng.Run(ctx, plan, r.sinks(output, file))
 	if err != nil {
 		return err
 	}
 	record := runs.At(result.Dir)
-	if r.Work.Sinks == nil && output != "" {
+	if r.Work.Sinks == nil && file != nil {
 		text, err := record.ReadFile(result.Run.OutputFile())
 		if err == nil {
-			err = runs.WriteFile(req.Output, text)
+			err = file.Write(text)
 		}
 		if err != nil {
 			return err
@@ -362,9 +386,9 @@ func (r *runner) do(ctx context.Context, eng *planner, req engine.Request, ended
 }
 
 // sinks are those of a run that writes OUTPUT, "" for none.
-func (r *runner) sinks(output string) engine.Sinks {
+func (r *runner) sinks(output string, file *outfile.File) engine.Sinks {
 	if r.Work.Sinks != nil {
-		return r.Work.Sinks(output)
+		return r.Work.Sinks(output, file)
 	}
 	return engine.Sinks{Views: api.Views()}
 }

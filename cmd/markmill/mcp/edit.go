@@ -19,7 +19,7 @@ import (
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/region"
-	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 type (
@@ -87,13 +87,19 @@ func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createAr
 		}
 		return s.checked(ctx, NotebookDocument{Notebook: path})
 	}
-	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-		return answer{}, err
-	}
-	if err := runs.WriteFile(full, []byte(in.Content)); err != nil {
+	if err := write(full, []byte(in.Content)); err != nil {
 		return answer{}, err
 	}
 	return s.checked(ctx, NotebookDocument{Notebook: path})
+}
+
+// write writes a notebook.
+func write(path string, data []byte) error {
+	file, err := outfile.Open(path, outfile.Rules{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Write(data), file.Close())
 }
 
 // edit replaces the code of a step.
@@ -156,7 +162,7 @@ func (s *server) edit(ctx context.Context, _ *mcp.CallToolRequest, in editArgs) 
 		err = onlyStep(name, before, next, step.ID, code)
 	}
 	if err == nil {
-		err = runs.WriteFile(full, next)
+		err = write(full, next)
 	}
 	if err != nil {
 		return answer{}, err

@@ -2,56 +2,18 @@ package mcp
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
-	"markmill/notebooks/ipynb"
-	"markmill/notebooks/region"
 	"markmill/render/plain"
 )
 
-// inside returns a path that the client named, relative to the root. It refuses what leads out of the root, symbolic
-// links, Git's and Markmill's own folders, and names that the command line reads as something else.
-func (s *server) inside(name string) (string, error) {
-	refuse := func(why string) (string, error) {
-		return "", fmt.Errorf("the path %s %s; give one below %s", plain.OneLine(plain.Cut(name, 200)), why, s.root)
-	}
-	switch {
-	case name == "" || name == "-":
-		return refuse("names no file")
-	case strings.ContainsAny(name, "\x00{}*?[]") || strings.Contains(name, "://"):
-		return refuse("stands for something else")
-	}
-	rel := filepath.FromSlash(name)
-	if filepath.IsAbs(rel) {
-		var err error
-		if rel, err = filepath.Rel(s.root, rel); err != nil {
-			return refuse("is outside")
-		}
-	}
-	if rel = filepath.Clean(rel); !filepath.IsLocal(rel) {
-		return refuse("is outside")
-	}
-	at := s.root
-	for part := range strings.SplitSeq(rel, string(filepath.Separator)) {
-		if strings.EqualFold(part, ".git") || strings.EqualFold(part, ".markmill") {
-			return refuse("is in a folder of Git's or Markmill's own")
-		}
-		at = filepath.Join(at, part)
-		info, err := os.Lstat(at)
-		if err == nil && info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
-			return refuse("goes through a symbolic link")
-		}
-	}
-	if strings.HasPrefix(rel, "-") || strings.Contains(rel, ":") {
-		rel = "." + string(filepath.Separator) + rel // neither an option, nor an address, nor REV:PATH
-	}
-	return rel, nil
-}
+// inside is child.Root.Inside for the root of the server.
+func (s *server) inside(name string) (string, error) { return child.Root(s.root).Inside(name) }
 
 // existing is inside for a file that is there.
 func (s *server) existing(name string) (string, error) {
@@ -65,33 +27,6 @@ func (s *server) existing(name string) (string, error) {
 		return "", fmt.Errorf("%s is no regular file", plain.OneLine(rel))
 	}
 	return rel, nil
-}
-
-// output is inside for the output notebook of a run. A file that is there must be the output of a run already, or the
-// notebook itself.
-func (s *server) output(name, notebook string) (string, error) {
-	rel, err := s.inside(name)
-	if err != nil {
-		return "", err
-	}
-	if form := notebooks.FormOfName(rel); form != notebooks.FormNative && form != notebooks.FormJupyter {
-		return "", fmt.Errorf("an output notebook ends in .md or .ipynb, and %s does not", plain.OneLine(rel))
-	}
-	src, err := os.ReadFile(filepath.Join(s.root, rel))
-	if os.IsNotExist(err) || rel == notebook {
-		return rel, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if notebooks.IsJupyterName(rel) {
-		if nb, err := ipynb.Parse(rel, src); err == nil && nb.Manifest() != nil {
-			return rel, nil
-		}
-	} else if region.Strip(rel, src).Manifest != nil {
-		return rel, nil
-	}
-	return "", fmt.Errorf("%s is there and is no output of a run; give another output", plain.OneLine(rel))
 }
 
 // These are the words by which the command line names a run or a revision.

@@ -101,7 +101,7 @@ func (s *server) commandLine(in startArgs) ([]string, error) {
 	}
 	args = append(args, "--", path)
 	if in.Output != "" {
-		output, err := s.output(in.Output, path)
+		output, err := child.Root(s.root).Output(in.Output, path)
 		if err != nil {
 			return nil, err
 		}

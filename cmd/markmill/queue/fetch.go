@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
@@ -25,6 +24,7 @@ import (
 	"markmill/notebooks"
 	"markmill/render"
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // askTime bounds the request for the commits of a remote repository.
@@ -165,9 +165,6 @@ func (p *program) output(ctx context.Context, to string, id runs.RunID) error {
 	if to == "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
 	if done, err := p.asWritten(to, id); done || err != nil {
 		return err
 	}
@@ -192,9 +189,11 @@ func (p *program) asWritten(to string, id runs.RunID) (bool, error) {
 	if i < 0 {
 		return false, nil
 	}
-	if err := files.CheckTarget(to); err != nil {
+	file, err := outfile.Open(to, engine.OutputRules(false))
+	if err != nil {
 		return false, fmt.Errorf("OUTPUT %w", err)
 	}
+	defer file.Close()
 	text, err := render.RunOutput(names[i], run, source, record)
 	for _, asset := range render.Assets(run) { // which the worker says
 		if err == nil && !filepath.IsLocal(filepath.FromSlash(asset.To)) {
@@ -202,10 +201,10 @@ func (p *program) asWritten(to string, id runs.RunID) (bool, error) {
 		}
 	}
 	if err == nil && names[i] == runs.OutputFile {
-		err = api.WritePictures(filepath.Dir(to), engine.ViewInput{Dir: record.Path(), Run: run})
+		err = api.WritePictures(engine.ViewInput{Dir: record.Path(), Run: run}, file.Beside)
 	}
 	if err == nil {
-		err = runs.WriteFile(to, text)
+		err = file.Write(text)
 	}
 	return true, err
 }

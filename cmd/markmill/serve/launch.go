@@ -228,10 +228,11 @@ func (s *server) arguments(args []string, notebook, output string, values map[st
 	}
 	args = append(args, "--", here(notebook))
 	if output != "" {
-		if !filepath.IsLocal(output) {
-			return nil, problem("%q is no path below the root of the repository", output)
+		rel, err := child.Root(s.Root).Output(output, filepath.FromSlash(notebook))
+		if err != nil {
+			return nil, problem("%v", err)
 		}
-		args = append(args, "./"+output)
+		args = append(args, rel)
 	}
 	return args, nil
 }

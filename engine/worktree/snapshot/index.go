@@ -297,6 +297,17 @@ func (x *Index) Holds(n *Node) bool {
 	return left == 0
 }
 
+// Has reports whether a path is in the index.
+func (x *Index) Has(path string) bool {
+	in, name := x.entries, make([]byte, 0, 256)
+	for range x.count {
+		if name, in = x.next(in, name); string(name) == path {
+			return true
+		}
+	}
+	return false
+}
+
 func (n *Node) hasEmpty() bool {
 	return len(n.Files)+len(n.Dirs) == 0 || slices.ContainsFunc(n.Dirs, (*Node).hasEmpty)
 }

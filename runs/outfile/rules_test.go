@@ -1,4 +1,4 @@
-package api_test
+package outfile
 
 import (
 	"os"
@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"markmill/cmd/api/files"
 )
 
 func TestTargetInsideAGitDirectory(t *testing.T) {
@@ -42,21 +40,26 @@ func TestTargetInsideAGitDirectory(t *testing.T) {
 		"repo/.git/config", "repo/.git/hooks/x", "repo/.git/a/b/new.md", "repo/.GIT/config", "repo/.git ./x",
 		"repo/git~1/x", "repo/.git::$INDEX_ALLOCATION/x",
 		"repo/x/../.git/config", "tree/.git", "repo/.git/worktrees/tree/x.md", "bare/config", "bare/hooks/post-update",
-		"apart/config", "link/config", "dangling.md", "twice.md",
+		"apart/config", "link/config",
 		filepath.Join(dir, "repo/.git/config"),
 	} {
-		if err := files.CheckTarget(path); err == nil || !strings.Contains(err.Error(), "Git directory") {
+		if err := Check(path, Rules{}); err == nil || !strings.Contains(err.Error(), "Git directory") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for _, path := range []string{"repo/out.md", "repo/.github/out.md", "repo/.gitignore", "tree/out.md", "new/out.md",
-		"split/out.md", "my.git.md", "", os.DevNull} {
-		if err := files.CheckTarget(path); err != nil {
+		"split/out.md", "my.git.md", os.DevNull} {
+		if err := Check(path, Rules{}); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"dangling.md", "twice.md"} {
+		if err := Check(path, Rules{}); err == nil || !strings.Contains(err.Error(), "leads out of its folder") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for _, path := range []string{"new/", "repo", "repo/", ".", "..", "new/."} {
-		if err := files.CheckTarget(path); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		if err := Check(path, Rules{}); err == nil || !strings.Contains(err.Error(), "is a folder") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
