@@ -196,7 +196,7 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	}
 	delete(r.scraps, runs.CheckPrefix+string(s.ID)) // of the attempt before
 	display := r.ws.displayDir(s, n)
-	if done, err = r.execute(ctx, s, session, again.dir, done, dir, display, r.sinks.output); err != nil {
+	if done, err = r.execute(ctx, s, session, again.dir, done, dir, display, r.sinks.live()); err != nil {
 		return done, err
 	}
 	if err := r.readScraps(s, dir, display); err != nil {
@@ -216,7 +216,7 @@ func (w *workspace) displayDir(s *PlannedStep, attempt int) string {
 
 // execute runs a step's code in its session, in the folder cwd, and returns the result. The streams go to dir.
 func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, cwd string,
-	done runs.StepFinishedData, dir, display string, live func(notebooks.StepID, string, []byte),
+	done runs.StepFinishedData, dir, display string, live liveOutput,
 ) (runs.StepFinishedData, error) {
 	outs := [2]*stream{}
 	for i, name := range streamNames {

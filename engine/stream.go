@@ -3,6 +3,8 @@ package engine
 import (
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"markmill/engine/mask"
 	"markmill/notebooks"
@@ -12,8 +14,16 @@ import (
 // tailSize is how much of a stream's end is kept in memory, to read a test runner's counts from.
 const tailSize = 16 << 10
 
+// liveOutput is who follows a stream: what is written, and the line that is not complete.
+type liveOutput struct {
+	output, unfinished func(step notebooks.StepID, stream string, text []byte)
+}
+
 // streamNames are the streams of a step in their order.
 var streamNames = []string{"stdout", "stderr"}
+
+// liveAfter is how long a line is held before a live view is shown what is safe of it.
+const liveAfter = 200 * time.Millisecond
 
 // stream writes what a step prints to its file as it comes, and computes the digest. The file is made at the first
 // byte: a silent step leaves none.
@@ -21,8 +31,11 @@ type stream struct {
 	dir, name string // the step's folder in the run directory, "stdout" or "stderr"
 	rel       string // the file, relative to the run directory
 	step      notebooks.StepID
-	live      func(step notebooks.StepID, stream string, chunk []byte)
+	live      liveOutput
 	mask      *mask.Stream
+
+	mu    sync.Mutex  // with the timer
+	timer *time.Timer // shows an unfinished line
 
 	file *os.File
 	sum  *runs.Hasher
@@ -35,11 +48,27 @@ type stream struct {
 // error.
 func (s *stream) Write(b []byte) (int, error) {
 	n := len(b)
-	if s.mask != nil {
-		b = s.mask.Next(b)
+	if s.mask == nil {
+		s.put(b)
+		return n, nil
 	}
-	s.put(b)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(s.mask.Next(b))
+	if s.live.unfinished != nil && s.timer == nil {
+		s.timer = time.AfterFunc(liveAfter, s.showUnfinished)
+	}
 	return n, nil
+}
+
+// showUnfinished shows what the mask holds and no value may contain. It is not written.
+func (s *stream) showUnfinished() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer = nil
+		s.live.unfinished(s.step, s.name, s.mask.Unfinished())
+	}
 }
 
 func (s *stream) put(b []byte) {
@@ -58,8 +87,8 @@ func (s *stream) put(b []byte) {
 	_, _ = s.sum.Write(b)
 	s.size += int64(len(b))
 	s.keepTail(b)
-	if s.live != nil {
-		s.live(s.step, s.name, b)
+	if s.live.output != nil {
+		s.live.output(s.step, s.name, b)
 	}
 }
 
@@ -85,6 +114,12 @@ func (s *stream) at(n int64) (at int64, known bool) {
 // finish closes the file and describes it.
 func (s *stream) finish() (runs.StreamData, error) {
 	if s.mask != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.timer != nil {
+			s.timer.Stop()
+			s.timer = nil
+		}
 		s.put(s.mask.Rest())
 	}
 	if s.file == nil {
