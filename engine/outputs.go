@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"markmill/engine/kernel"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 	"markmill/runs"
@@ -21,7 +22,7 @@ func (p *Plan) jupyter() bool { return p.notebook.Form == ipynb.Form }
 func (p *Plan) ordered() bool { return p.jupyter() || p.request.OutputForm == ipynb.Form }
 
 // writeOutputs records the results of a step in their order, besides its streams.
-func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, done *runs.StepFinishedData) error {
+func (r *run) writeOutputs(step notebooks.StepID, dir string, out kernel.Outcome, streams [2]*stream, done *runs.StepFinishedData) error {
 	if !r.plan.ordered() {
 		return nil
 	}
@@ -52,7 +53,7 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		if err != nil {
 			return err
 		}
-		b.Write(line)
+		b.WriteString(r.rec.hide(step, "result", string(line)))
 		b.WriteByte('\n')
 	}
 	if err := runs.WriteFile(r.rec.record.File(dir, runs.OutputsFile), b.Bytes()); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"markmill/engine/mask"
 	"markmill/notebooks"
+	"markmill/notebooks/keys"
 	"markmill/runs"
 )
 
@@ -33,6 +34,7 @@ type stream struct {
 	step      notebooks.StepID
 	live      liveOutput
 	mask      *mask.Stream
+	keys      *keys.Stream // after mask
 
 	mu    sync.Mutex  // with the timer
 	timer *time.Timer // shows an unfinished line
@@ -49,12 +51,12 @@ type stream struct {
 func (s *stream) Write(b []byte) (int, error) {
 	n := len(b)
 	if s.mask == nil {
-		s.put(b)
+		s.put(s.keys.Next(b))
 		return n, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(s.mask.Next(b))
+	s.put(s.keys.Next(s.mask.Next(b)))
 	if s.live.unfinished != nil && s.timer == nil {
 		s.timer = time.AfterFunc(liveAfter, s.showUnfinished)
 	}
@@ -67,7 +69,7 @@ func (s *stream) showUnfinished() {
 	defer s.mu.Unlock()
 	if s.timer != nil {
 		s.timer = nil
-		s.live.unfinished(s.step, s.name, s.mask.Unfinished())
+		s.live.unfinished(s.step, s.name, s.keys.Peek(s.mask.Unfinished()))
 	}
 }
 
@@ -105,10 +107,11 @@ func (s *stream) keepTail(b []byte) {
 
 // at is the offset in the file of byte n of what was printed. They differ because a masked value has another length.
 func (s *stream) at(n int64) (at int64, known bool) {
-	if s.mask == nil {
-		return n, true
+	known = true
+	if s.mask != nil {
+		n, known = s.mask.At(n)
 	}
-	return s.mask.At(n)
+	return s.keys.At(n), known
 }
 
 // finish closes the file and describes it.
@@ -120,8 +123,9 @@ func (s *stream) finish() (runs.StreamData, error) {
 			s.timer.Stop()
 			s.timer = nil
 		}
-		s.put(s.mask.Rest())
+		s.put(s.keys.Next(s.mask.Rest()))
 	}
+	s.put(s.keys.Rest())
 	if s.file == nil {
 		return runs.StreamData{}, s.err
 	}

@@ -137,6 +137,16 @@ type StepFinishedData struct {
 	// Unkept says that the step left something to later ones that no record keeps: in TMPDIR, in a HOME of the run's
 	// own, or in the Git directory of the worktree.
 	Unkept bool `json:"unkept,omitzero"`
+	// Hidden are private keys and tokens that nobody declared as secrets. Words stand in their place.
+	Hidden []HiddenData `json:"hidden,omitempty"`
+}
+
+// HiddenData says where keys stood.
+type HiddenData struct {
+	What  string `json:"what"`           // such as "private key"
+	Where string `json:"where"`          // stdout, stderr, error, scrap, result, agent, diff
+	Path  string `json:"path,omitzero"`  // in diff: of the file, which has the key; only views leave it out
+	Index int    `json:"index,omitzero"` // in diff: of the file in the patch, from 0
 }
 
 // ReadsData names the list of what a step read first: what no step before it read, of the tree that the run began with.
