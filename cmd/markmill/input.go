@@ -151,8 +151,7 @@ func name(path string) string {
 // argument or option.
 func (a *app) writeResult(what, path string, data []byte) error {
 	if path == "" || path == "-" {
-		_, err := a.stdout.Write(data)
-		return err
+		return a.shownText(data)
 	}
 	if remote.Is(path) {
 		return a.remote().Write(context.Background(), path, data)

@@ -100,7 +100,7 @@ func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had
 			a.tell("%s has outputs\n", name(file))
 		}
 	case file == "-" || stdout:
-		_, err = a.stdout.Write(got)
+		err = a.shownText(got)
 	case had:
 		// A link stays, and its target is rewritten.
 		if file, err = filepath.EvalSymlinks(file); err != nil {
