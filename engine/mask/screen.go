@@ -141,13 +141,23 @@ func (t *screen) strip(b []byte, whole bool, text func([]byte), sequence func(b 
 				return b
 			case kind == ansi.Move:
 				sequence(b[:n], false)
-			case kind == ansi.Style && len(bytes.Trim(b[2:n-1], "0123456789;:")) == 0:
+			case kind == ansi.Style && !private(b[2:n-1]):
 				sequence(b[:n], true)
 			}
 		}
 		b = b[n:]
 	}
 	return nil
+}
+
+// private reports whether the parameters of a style are those of a terminal's own sequence, which sets no colour.
+func private(parameters []byte) bool {
+	for _, c := range parameters {
+		if c > ';' || c < '0' {
+			return true
+		}
+	}
+	return false
 }
 
 // lines carries out the movements in the lines that are complete.
