@@ -5,5 +5,5 @@
 //
 // What always holds: what a stream becomes does not depend on how it was cut, and a key leaves nothing but its words.
 //
-// It imports nothing of this module.
+// It imports nothing of this module but lazyregexp.
 package keys

@@ -2,9 +2,10 @@ package keys
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 const (
@@ -37,10 +38,12 @@ var word = func() (set [256]bool) {
 
 var begin = []byte("-----BEGIN ")
 
-// key is the first line of a private key; its beginnings are those of begins.
 var (
-	key     = regexp.MustCompile(`^-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY( BLOCK)?-----`)
-	content = regexp.MustCompile(`^[^A-Za-z0-9\n]{0,12}([A-Za-z0-9+/=]{0,200}|[A-Za-z-]{4,20}: .*)[^A-Za-z0-9]{0,12}n?[^A-Za-z0-9]{0,12}$`)
+	// key is the first line of a private key; its beginnings are those of begins.
+	key = lazyregexp.New(`^-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY( BLOCK)?-----`)
+	// content is a line of one: base64 or a header, in quotes or behind the marks of a diff or a comment.
+	content = lazyregexp.New(`^[^A-Za-z0-9\n]{0,12}([A-Za-z0-9+/=]{0,200}|[A-Za-z-]{4,20}: .*)` +
+		`[^A-Za-z0-9]{0,12}n?[^A-Za-z0-9]{0,12}$`)
 )
 
 // Find returns the keys in a text.
@@ -117,11 +120,12 @@ func begins(b []byte) bool {
 func privateKey(b []byte, start int, final bool) (f Found, waits bool) {
 	text := b[start:min(len(b), start+mostKey)]
 	final = final || len(text) == mostKey
-	line := key.Find(text)
+	line := key.FindIndex(text)
 	if line == nil {
 		return f, !final && len(text) < longestBegin && begins(text)
 	}
-	size, end := 0, len(line)
+	first := line[1]
+	size, end := 0, first
 	for at := end; ; {
 		n := bytes.IndexByte(text[at:], '\n')
 		next := at + n + 1
@@ -142,7 +146,7 @@ func privateKey(b []byte, start int, final bool) (f Found, waits bool) {
 			size += i
 			break
 		}
-		if at > len(line) && !content.Match(row) || at == len(line) && len(row) > 12 {
+		if at > first && !content.Match(row) || at == first && len(row) > 12 {
 			break
 		}
 		size += len(row)
@@ -213,12 +217,12 @@ func token(b []byte, start int, final bool) (f Found, waits bool) {
 	}
 	text := b[start:end]
 	for _, form := range first[b[start]] {
-		found := form.whole.Find(text)
-		if found == nil || len(found) < len(text) && text[len(found)] != '.' {
+		at := form.whole.FindIndex(text)
+		if at == nil || at[1] < len(text) && text[at[1]] != '.' {
 			continue
 		}
-		if rest := found[len(form.prefix):]; varied(rest) && !bytes.HasSuffix(rest, []byte("EXAMPLE")) {
-			return Found{start, start + len(found), form.words}, false
+		if rest := text[len(form.prefix):at[1]]; varied(rest) && !bytes.HasSuffix(rest, []byte("EXAMPLE")) {
+			return Found{start, start + at[1], form.words}, false
 		}
 	}
 	return f, false

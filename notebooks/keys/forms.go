@@ -1,6 +1,10 @@
 package keys
 
-import "regexp"
+import (
+	"regexp"
+
+	"markmill/notebooks/lazyregexp"
+)
 
 // form is a well-known form of a token.
 type form struct {
@@ -8,7 +12,7 @@ type form struct {
 	rest   string // an expression for what follows
 	words  string // what stands in its place, before ", not shown"
 	source string // a rule of https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml
-	whole  *regexp.Regexp
+	whole  *lazyregexp.Regexp
 }
 
 // PrivateKey is the name of the form that begins "-----BEGIN … PRIVATE KEY-----": RFC 7468, sections 10 and 11; for
@@ -39,7 +43,7 @@ var forms = []form{
 	{prefix: "ntn_", rest: `\d{11}[A-Za-z0-9]{35}`, words: "Notion token", source: "notion-api-token"},
 	{prefix: "pplx-", rest: `[A-Za-z0-9]{48}`, words: "Perplexity key", source: "perplexity-api-key"},
 	{prefix: "pul-", rest: `[0-9a-f]{40}`, words: "Pulumi token", source: "pulumi-api-token"},
-	{prefix: "pypi-AgEIcHlwaS5vcmc", rest: `[\w-]{50,1000}`, words: "PyPI token", source: "pypi-upload-token"},
+	{prefix: "pypi-AgEIcHlwaS5vcmc", rest: `[\w-]{50,}`, words: "PyPI token", source: "pypi-upload-token"},
 	{prefix: "rk_live_", rest: `[A-Za-z0-9]{16,99}`, words: "Stripe key", source: "stripe-access-token"},
 	{prefix: "rubygems_", rest: `[0-9a-f]{48}`, words: "RubyGems token", source: "rubygems-api-token"},
 	{prefix: "shpat_", rest: `[0-9A-Fa-f]{32}`, words: "Shopify token", source: "shopify-access-token"},
@@ -54,7 +58,7 @@ var forms = []form{
 var first = func() (list [256][]*form) {
 	for i := range forms {
 		f := &forms[i]
-		f.whole = regexp.MustCompile(`^` + regexp.QuoteMeta(f.prefix) + `(?:` + f.rest + `)`)
+		f.whole = lazyregexp.New(`^` + regexp.QuoteMeta(f.prefix) + `(?:` + f.rest + `)`)
 		list[f.prefix[0]] = append(list[f.prefix[0]], f)
 	}
 	return list

@@ -2,16 +2,18 @@ package keys
 
 import (
 	"bytes"
-	"regexp"
+	"slices"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // Shown holds the keys that are shown nevertheless, because they stand in test fixtures; nil holds none.
 type Shown map[string]bool
 
-var glue = regexp.MustCompile(`\\[nr]|[^A-Za-z0-9+/=]`)
+var glue = lazyregexp.New(`\\[nr]|[^A-Za-z0-9+/=]`)
 
 // same is equal for two spellings of a key in lines, in one line, and in a diff.
-func same(text []byte) string { return string(glue.ReplaceAll(text, nil)) }
+func same(text []byte) string { return glue.ReplaceAllString(string(text), "") }
 
 // Add adds the keys of a text.
 func (s Shown) Add(text []byte) {
@@ -84,7 +86,9 @@ func (s *Stream) hide(b []byte, final bool) []byte {
 			}
 			words := f.Words + ", not shown"
 			s.out = append(append(s.out, b[at:f.Start]...), words...)
-			s.note(f.Words)
+			if !slices.Contains(s.Found, f.Words) {
+				s.Found = append(s.Found, f.Words)
+			}
 			if len(s.changed) < 1<<16 {
 				s.changed = append(s.changed, change{s.pos + int64(f.Start), s.pos + int64(f.End), int64(len(words))})
 			}
@@ -102,15 +106,6 @@ func (s *Stream) hide(b []byte, final bool) []byte {
 	s.pos += int64(decided)
 	s.held = append(s.held[:0], b[decided:]...)
 	return out
-}
-
-func (s *Stream) note(words string) {
-	for _, w := range s.Found {
-		if w == words {
-			return
-		}
-	}
-	s.Found = append(s.Found, words)
 }
 
 // At maps input byte n to its offset in the output.
