@@ -43,7 +43,7 @@ func (r *run) turn(s *PlannedStep, attempt int) (*turn, error) {
 	for i, ext := range []string{"out", "err"} {
 		name := fmt.Sprintf("%02d-%s-%d.%s.log", s.Index+1, s.ID, attempt, ext)
 		t.raw[i] = &stream{dir: r.rec.record.File(runs.BackendDir), name: name, rel: path.Join(runs.BackendDir, name),
-			step: s.ID, mask: r.plan.mask.Stream()}
+			step: s.ID, mask: r.plan.mask.Stream(), keys: r.rec.hidden.shown.Stream()}
 	}
 	return t, nil
 }
@@ -72,7 +72,7 @@ func (t *turn) event(e runs.AgentData) {
 	}
 	for _, text := range []*string{&e.Text, &e.Command, &e.Why} {
 		var cut int
-		*text, cut = bounded(mask.Text(*text))
+		*text, cut = bounded(t.run.rec.hide(t.step.ID, "agent", *text))
 		e.Cut += int64(cut)
 	}
 	if err := t.run.rec.emit(runs.AgentEventPrefix+runs.EventType(e.Kind), t.step.ID, e); err != nil && t.err == nil {

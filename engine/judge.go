@@ -96,7 +96,7 @@ func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 			return err
 		}
 		done, err := r.execute(ctx, s, session, r.ws.stepDir(s), runs.StepFinishedData{Index: s.Index}, dir,
-			r.judgedDisplays(s), nil)
+			r.judgedDisplays(s), liveOutput{})
 		if err != nil {
 			return err
 		}

@@ -265,8 +265,8 @@ func TestInPlaceByNotebook(t *testing.T) {
 	} {
 		p := &Plan{notebook: &notebooks.Notebook{Front: notebooks.Front{Mode: runs.MutationInPlace}},
 			source: &worktree.Source{}, policies: c.policies, request: Request{InPlace: c.option}}
-		p.narrow()
-		if err := p.inPlaceRefused(); (err != nil) != c.refused || p.mode() != c.mode {
+		p.narrow(notebooks.Front{})
+		if err := p.optionRefused(Ceiling{}); (err != nil) != c.refused || p.mode() != c.mode {
 			t.Errorf("%s: refused: %v; mode %s", c.name, err, p.mode())
 		}
 	}

@@ -1,18 +1,14 @@
 package engine
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
-	"io"
 	"maps"
-	"math"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
 	"markmill/engine/kernel"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 	"markmill/runs"
@@ -26,14 +22,11 @@ func (p *Plan) jupyter() bool { return p.notebook.Form == ipynb.Form }
 func (p *Plan) ordered() bool { return p.jupyter() || p.request.OutputForm == ipynb.Form }
 
 // writeOutputs records the results of a step in their order, besides its streams.
-func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, done *runs.StepFinishedData) error {
+func (r *run) writeOutputs(step notebooks.StepID, dir string, out kernel.Outcome, streams [2]*stream, done *runs.StepFinishedData) error {
 	if !r.plan.ordered() {
 		return nil
 	}
-	list, err := r.inOrder(out.Outputs, dir, streams)
-	if err != nil {
-		return err
-	}
+	list := masked(out.Outputs, streams)
 	if list == nil {
 		list = unorderedOutputs(out, done)
 	}
@@ -49,7 +42,8 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		if o.File != "" {
 			o.File = kept[o.File]
 		}
-		if o, err = r.withoutHidden(o); err != nil {
+		o, err := r.withoutHidden(o)
+		if err != nil {
 			return err
 		}
 		if o.Type == runs.OutputDisplay && o.File == "" && len(o.Data) == 0 {
@@ -59,7 +53,7 @@ func (r *run) writeOutputs(dir string, out kernel.Outcome, streams [2]*stream, d
 		if err != nil {
 			return err
 		}
-		b.Write(line)
+		b.WriteString(r.rec.hide(step, "result", string(line)))
 		b.WriteByte('\n')
 	}
 	file, err := r.rec.keep(path.Join(filepath.ToSlash(dir), runs.OutputsFile), b.Bytes())
@@ -89,56 +83,6 @@ func (r *run) withoutHidden(o runs.OutputData) (runs.OutputData, error) {
 		}
 	}
 	return o, nil
-}
-
-// inOrder are the outputs in their order; nil if it is not kept. A part of a stream that begins within a line is shown
-// from the left margin, where cursor movements could assemble a secret that stood apart.
-func (r *run) inOrder(list []runs.OutputData, dir string, streams [2]*stream) ([]runs.OutputData, error) {
-	if list = masked(list, streams); r.plan.mask == nil {
-		return list, nil
-	}
-	var at [2]int64
-	for _, o := range list {
-		if o.Type != runs.OutputStream && o.Type != runs.OutputCleared {
-			continue
-		}
-		which := slices.Index(streamNames, o.Name)
-		found, err := r.showsFrom(r.rec.record.File(dir, streams[which].name), at[which])
-		if err != nil || found {
-			return nil, err
-		}
-		at[which] += o.Bytes
-	}
-	return list, nil
-}
-
-// showsFrom reports whether the rest of a line shows a secret when it stands alone.
-func (r *run) showsFrom(name string, at int64) (bool, error) {
-	if at == 0 {
-		return false, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	find := r.plan.mask.Find()
-	lines := bufio.NewReader(io.NewSectionReader(f, at-1, math.MaxInt64-at))
-	for first := true; ; first = false {
-		part, err := lines.ReadSlice('\n')
-		if first && len(part) > 0 {
-			if part[0] == '\n' { // it begins a line
-				return false, nil
-			}
-			part = part[1:]
-		}
-		if _, werr := find.Write(part); werr != nil || err == nil || errors.Is(err, io.EOF) {
-			return find.Found(), werr
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return false, err
-		}
-	}
 }
 
 // masked adjusts the byte counts of the streams to their files, in which secrets are masked; nil if that is not

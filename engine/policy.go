@@ -32,6 +32,8 @@ type Policy struct {
 	// Agents are the coding agents that may be used, of those that are admitted; nil leaves it to the admission.
 	Agents    []string
 	AgentMode string // the most that agents may do; one of agentModes, or ""
+	// Reveal are the paths of test fixtures: keys that stand there are shown.
+	Reveal []string
 }
 
 // Ceiling is the most that the runs of an engine may do. Who runs other people's notebooks sets it. It narrows a
@@ -88,9 +90,14 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 			if p.AgentMode = value.Value; !slices.Contains(agentModes, p.AgentMode) {
 				err = fmt.Errorf("expected one of %s", strings.Join(agentModes, ", "))
 			}
+		case key.Value == "reveal":
+			if value.Kind != yaml.SequenceNode || value.Decode(&p.Reveal) != nil || len(p.Reveal) == 0 ||
+				badPattern(p.Reveal) != "" {
+				err = errors.New("expected a list of patterns of paths, such as [testdata/**]")
+			}
 		default:
 			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers", "agents",
-				"agent-mode")
+				"agent-mode", "reveal")
 			hint := ""
 			if near := notebooks.Suggest(key.Value, known); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", near)

@@ -12,6 +12,7 @@ import (
 	"markmill/engine/mask"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/keys"
 	"markmill/runs"
 )
 
@@ -31,6 +32,8 @@ type recorder struct {
 	trace    *trace
 	traceErr error    // why the trace could not be written
 	loose    []string // folders of the record, slash-separated, whose files unnamed lists
+
+	hidden hidden
 }
 
 // create makes and locks the run directory. The caller calls release when the record is closed.
@@ -175,11 +178,9 @@ func (c *recorder) keepFile(step notebooks.StepID, from, name string) (int64, ru
 
 // keepFrom is keepFile for bytes in memory, or for an open file.
 func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, name string) (n int64, _ runs.Digest, err error) {
-	var source io.Reader = in
-	if c.plan.mask != nil {
-		if source, err = c.cleanFile(step, in, name); err != nil {
-			return 0, "", err
-		}
+	source, err := c.cleanFile(step, in, name)
+	if err != nil {
+		return 0, "", err
 	}
 	sum := runs.NewHasher()
 	err = c.record.WriteStream(name, func(w io.Writer) (err error) {
@@ -189,20 +190,27 @@ func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, name string
 	return n, sum.Digest(), err
 }
 
-// cleanFile reads a file once to see whether it is text and holds a secret, and returns what may be recorded.
+// cleanFile reads a file once to see whether it is text and holds a secret or a key, and returns what may be recorded.
 func (c *recorder) cleanFile(step notebooks.StepID, in io.ReadSeeker, name string) (io.Reader, error) {
-	find, kind := c.plan.mask.Find(), &textTest{text: true}
-	if _, err := io.Copy(io.MultiWriter(find, kind), in); err != nil {
+	find, hidden, kind := c.plan.mask.Find(), c.hidden.shown.Stream(), &textTest{text: true}
+	if _, err := io.Copy(io.MultiWriter(find, hidden, kind), in); err != nil {
 		return nil, err
 	}
-	if find.Found() && !kind.text {
+	hidden.Rest()
+	secret := find.Found()
+	if secret && !kind.text {
 		c.leak(step, name)
 		return strings.NewReader(runs.LeakNote), nil
 	}
-	if _, err := in.Seek(0, io.SeekStart); err != nil || !find.Found() {
+	if _, err := in.Seek(0, io.SeekStart); err != nil || !kind.text || !secret && len(hidden.Found) == 0 {
 		return in, err
 	}
-	return &maskReader{from: in, mask: c.plan.mask.Stream()}, nil
+	c.noteHidden(step, "result", hidden.Found)
+	m := &maskReader{from: in, keys: c.hidden.shown.Stream()}
+	if secret {
+		m.mask = c.plan.mask.Stream()
+	}
+	return m, nil
 }
 
 // textTest detects text: no NUL and no byte that never occurs in UTF-8.
@@ -218,7 +226,8 @@ func (t *textTest) Write(b []byte) (int, error) {
 // maskReader masks what is read through it.
 type maskReader struct {
 	from io.Reader
-	mask *mask.Stream
+	mask *mask.Stream // nil where there is no secret
+	keys *keys.Stream
 	out  []byte
 	buf  [32 << 10]byte
 	err  error
@@ -227,9 +236,17 @@ type maskReader struct {
 func (m *maskReader) Read(b []byte) (int, error) {
 	for len(m.out) == 0 && m.err == nil {
 		n, err := m.from.Read(m.buf[:])
-		m.out, m.err = m.mask.Next(m.buf[:n]), err
+		piece := m.buf[:n]
+		if m.mask != nil {
+			piece = m.mask.Next(piece)
+		}
+		m.out, m.err = m.keys.Next(piece), err
 		if err != nil {
-			m.out = append(slices.Clone(m.out), m.mask.Rest()...)
+			m.out = slices.Clone(m.out)
+			if m.mask != nil {
+				m.out = append(m.out, m.keys.Next(m.mask.Rest())...)
+			}
+			m.out = append(m.out, m.keys.Rest()...)
 		}
 	}
 	if len(m.out) == 0 {

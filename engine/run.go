@@ -224,7 +224,10 @@ func (r *run) do(ctx context.Context) (err error) {
 			if err := r.kept.aside(); err != nil {
 				return artifact(err)
 			}
-			return r.open(ctx)
+			if err := r.open(ctx); err != nil {
+				return err
+			}
+			return r.readShown()
 		}},
 		{"", func() error { return r.steps(steps) }},
 		{"judge", func() error { return r.judgeAgain(steps) }},

@@ -31,7 +31,9 @@ type Sinks struct {
 type Observer struct {
 	Event  func(runs.Event) // every event, once it is in the journal
 	Output func(step notebooks.StepID, stream string, chunk []byte)
-	Files  []os.FileInfo // files that the observer writes meanwhile; they are no change of the checkout
+	// Unfinished shows what a line that is held, because it may hold a secret, has so far; it comes again with Output.
+	Unfinished func(step notebooks.StepID, stream string, line []byte)
+	Files      []os.FileInfo // files that the observer writes meanwhile; they are no change of the checkout
 }
 
 func (s *Sinks) event(e runs.Event) {
@@ -49,6 +51,16 @@ func (s *Sinks) output(step notebooks.StepID, stream string, chunk []byte) {
 		}
 	}
 }
+
+func (s *Sinks) unfinished(step notebooks.StepID, stream string, line []byte) {
+	for _, o := range s.Observers {
+		if o.Unfinished != nil {
+			o.Unfinished(step, stream, line)
+		}
+	}
+}
+
+func (s *Sinks) live() liveOutput { return liveOutput{s.output, s.unfinished} }
 
 // writes reports whether an observer writes the file.
 func (s *Sinks) writes(file os.FileInfo) bool {

@@ -93,6 +93,7 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 		return r.cutShort(s, done, err)
 	}
 	r.judge(s, &done, change)
+	done.Hidden = r.rec.hiddenIn(s.ID)
 	if err := r.rec.writeResult(dir, &done); err != nil {
 		done.Result, done.ResultDigest = "", ""
 		return r.cutShort(s, done, artifact(err))
@@ -194,7 +195,7 @@ func (r *run) attempt(ctx context.Context, s *PlannedStep, dir string, n int,
 	}
 	delete(r.scraps, runs.CheckPrefix+string(s.ID)) // of the attempt before
 	display := r.ws.displayDir(s, n)
-	if done, err = r.execute(ctx, s, session, again.dir, done, dir, display, r.sinks.output); err != nil {
+	if done, err = r.execute(ctx, s, session, again.dir, done, dir, display, r.sinks.live()); err != nil {
 		return done, err
 	}
 	if err := r.readScraps(s, dir, display); err != nil {
@@ -214,12 +215,12 @@ func (w *workspace) displayDir(s *PlannedStep, attempt int) string {
 
 // execute runs a step's code in its session, in the folder cwd, and returns the result. The streams go to dir.
 func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Session, cwd string,
-	done runs.StepFinishedData, dir, display string, live func(notebooks.StepID, string, []byte),
+	done runs.StepFinishedData, dir, display string, live liveOutput,
 ) (runs.StepFinishedData, error) {
 	outs := [2]*stream{}
 	for i, name := range streamNames {
 		outs[i] = &stream{dir: r.rec.record.File(dir), name: name, rel: filepath.ToSlash(filepath.Join(dir, name)),
-			step: s.ID, live: live, mask: r.plan.mask.Stream()}
+			step: s.ID, live: live, mask: r.plan.mask.Stream(), keys: r.rec.hidden.shown.Stream()}
 	}
 	if s.Has(notebooks.TagTest) { // a runner may leave its report there
 		if err := os.MkdirAll(display, 0o777); err != nil {
@@ -248,6 +249,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		if *data, ferr = outs[i].finish(); ferr != nil && err == nil {
 			err = artifact(ferr)
 		}
+		r.rec.noteHidden(s.ID, streamNames[i], outs[i].keys.Found)
 	}
 	if terr := turn.finish(out.End); err == nil {
 		err = terr
@@ -262,16 +264,16 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	}
 	done.Exit, done.TerminatedBy = out.Exit, out.TerminatedBy
 	if out.Err != nil {
-		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.rec.conceal(out.Err.Value),
-			Traceback: r.rec.conceal(out.Err.Traceback), Line: out.Err.Line}
+		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.rec.hide(s.ID, "error", out.Err.Value),
+			Traceback: r.rec.hide(s.ID, "error", out.Err.Traceback), Line: out.Err.Line}
 	}
 	if f := out.Failed; f != nil {
-		done.Failed = &runs.CommandData{Line: f.Line, Command: r.rec.conceal(f.Command)}
+		done.Failed = &runs.CommandData{Line: f.Line, Command: r.rec.hide(s.ID, "error", f.Command)}
 	}
 	if done.Displays, err = r.moveDisplays(s.ID, display, dir, out); err != nil {
 		return done, artifact(err)
 	}
-	if err := r.writeOutputs(dir, out, outs, &done); err != nil {
+	if err := r.writeOutputs(s.ID, dir, out, outs, &done); err != nil {
 		return done, artifact(err)
 	}
 	done.Reason = outcomeWords(out)
@@ -370,6 +372,7 @@ func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktre
 	if len(change.Files) == 0 && change.IgnoredWritten == 0 {
 		return change, nil
 	}
+	r.rec.noteInChange(s.ID, change)
 	data := runs.PatchData{Commit: string(change.Commit), Tree: string(change.Tree), Files: change.Files,
 		Ignored: change.IgnoredWritten}
 	if len(change.Files) > 0 {

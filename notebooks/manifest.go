@@ -94,6 +94,8 @@ type ManifestStep struct {
 	Error   string           `json:"error,omitzero"` // name of the exception
 	EndedBy string           `json:"ended_by,omitzero"`
 	Failed  *ManifestCommand `json:"failed,omitempty"`
+	// Hidden names the keys that were left out of what it printed or changed, such as "private key in stdout".
+	Hidden []string `json:"hidden,omitempty"`
 	// Attempts counts how often it was tried, if more than once.
 	Attempts int `json:"attempts,omitzero"`
 	// LostIn is the step in which the session's previous interpreter ended: this step began with a new one.

@@ -208,7 +208,7 @@ func (r *stepRegion) picture(p picture) {
 }
 
 func (r *stepRegion) diff() error {
-	e, escaped, err := safe.Patch(r.files, r.rec.Patch)
+	e, escaped, err := safe.Patch(r.files, r.rec)
 	if err != nil {
 		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}

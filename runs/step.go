@@ -17,7 +17,7 @@ type StepStartedData struct {
 	Inside        bool   `json:"inside,omitzero"`
 	// Settings is the digest of what kernels: in markmill.yaml says of the kernel.
 	Settings Digest `json:"settings,omitzero"`
-	Attempt       int    `json:"attempt"` // from 1
+	Attempt  int    `json:"attempt"` // from 1
 	// LostIn is the step in which the interpreter of this step's session ended: this step is the first of a new
 	// interpreter, without the state.
 	LostIn  notebooks.StepID `json:"lost_in,omitzero"`
@@ -139,6 +139,16 @@ type StepFinishedData struct {
 	// Unkept says that the step left something to later ones that no record keeps: in TMPDIR, in a HOME of the run's
 	// own, or in the Git directory of the worktree.
 	Unkept bool `json:"unkept,omitzero"`
+	// Hidden are private keys and tokens that nobody declared as secrets. Words stand in their place.
+	Hidden []HiddenData `json:"hidden,omitempty"`
+}
+
+// HiddenData says where keys stood.
+type HiddenData struct {
+	What  string `json:"what"`           // such as "private key"
+	Where string `json:"where"`          // stdout, stderr, error, scrap, result, agent, diff
+	Path  string `json:"path,omitzero"`  // in diff: of the file, which has the key; only views leave it out
+	Index int    `json:"index,omitzero"` // in diff: of the file in the patch, from 0
 }
 
 // HidesFailures reports whether a step is recorded as passed though its runner counted failed tests. Versions before the

@@ -390,6 +390,23 @@ func (con *console) detect(f *os.File) terminal.Options {
 // colour reports whether a stream gets colour: it is a terminal, and no setting forbids it.
 func (con *console) colour(f *os.File) bool { return con.detect(f).Color }
 
+// shown lets write write to standard output. On a terminal what others wrote controls nothing there.
+func (con *console) shown(write func(io.Writer) error) error {
+	if !term.IsTerminal(int(con.stdout.Fd())) {
+		return write(con.stdout)
+	}
+	w := plain.NewWriter(con.stdout)
+	return errors.Join(write(w), w.Close())
+}
+
+// shownText is shown for a text.
+func (con *console) shownText(text []byte) error {
+	return con.shown(func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
 // terminal reports whether a stream is a terminal that a person reads.
 func (con *console) terminal(f *os.File) bool {
 	if con.env("TERM") == "dumb" && runtime.GOOS != "windows" {

@@ -219,10 +219,10 @@ func (a *app) diffFolders(opt diffOptions, how diff.Options, folders []*lookup.F
 	case opt.json:
 		var text []byte
 		if text, err = codec.Indent(d); err == nil {
-			_, err = a.stdout.Write(text)
+			err = a.shownText(text)
 		}
 	case opt.markdown:
-		_, err = a.stdout.Write(d.Markdown(opt.limit()))
+		err = a.shownText(d.Markdown(opt.limit()))
 	default:
 		to := &boundedWriter{to: a.stdout, most: opt.most}
 		err = errors.Join(d.Write(to, a.colour(a.stdout)), to.end())
@@ -246,9 +246,9 @@ func (a *app) showDiff(opt diffOptions, how diff.Options, sides [2]lookup.Side) 
 			err = a.printJSON("diff", text)
 		}
 	case opt.html:
-		_, err = a.stdout.Write(html.Diff(d))
+		err = a.shownText(html.Diff(d))
 	case opt.markdown:
-		_, err = a.stdout.Write(render.DiffMarkdown(d, opt.limit()))
+		err = a.shownText(render.DiffMarkdown(d, opt.limit()))
 	default:
 		to := &boundedWriter{to: a.stdout, most: opt.most}
 		err = errors.Join(terminal.Diff(to, d, a.colour(a.stdout)), to.end())
@@ -279,7 +279,7 @@ func (a *app) showNbdime(sides [2]lookup.Side) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.stdout.Write(text); err != nil {
+	if err := a.shownText(text); err != nil {
 		return err
 	}
 	return passIf(strings.TrimSpace(string(text)) == "[]")

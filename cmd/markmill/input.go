@@ -157,8 +157,7 @@ func name(path string) string {
 // argument or option. Beside a file it writes the pictures of runs.
 func (a *app) writeResult(what, path string, data []byte, pictures ...engine.ViewInput) error {
 	if path == "" || path == "-" {
-		_, err := a.stdout.Write(data)
-		return err
+		return a.shownText(data)
 	}
 	if remote.Is(path) {
 		return a.remote().Write(context.Background(), path, data)

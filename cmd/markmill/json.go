@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -33,6 +35,9 @@ func (con *console) printJSON(document string, v any) error {
 		return fmt.Errorf("--json: %s is no object with members", document)
 	}
 	con.printed = true
+	if term.IsTerminal(int(con.stdout.Fd())) {
+		members = []byte(plain.EscapeJSON(string(members)))
+	}
 	_, err := fmt.Fprintf(con.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
 	return err
 }

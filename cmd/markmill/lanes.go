@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -265,7 +266,7 @@ func (a *app) printLanes(done *runs.Sweep, store runs.Store, o *runOptions) erro
 		if format == "" {
 			format = "table"
 		}
-		if err := t.Write(a.stdout, format); err != nil {
+		if err := a.shown(func(w io.Writer) error { return t.Write(w, format) }); err != nil {
 			return err
 		}
 	}

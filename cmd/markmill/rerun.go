@@ -127,7 +127,8 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 				return engine.Sinks{}, err
 			}
 			return engine.Sinks{Views: a.views("", nil), Sign: a.signWith(key),
-				Observers: []engine.Observer{{Event: seen.event, Output: seen.output, Files: a.written(seen)}}}, nil
+				Observers: []engine.Observer{{Event: seen.event, Output: seen.output,
+					Unfinished: seen.progress.Unfinished, Files: a.written(seen)}}}, nil
 		}})
 	var damaged *rerun.DamagedError
 	switch {

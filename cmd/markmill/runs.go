@@ -144,8 +144,8 @@ func (a *app) runsLog() *cobra.Command {
 	var stderr, patch bool
 	c := &cobra.Command{
 		Use: "log [RUN [STEP…]]", Short: "Print the raw output of a run's steps", Args: args(0, -1),
-		Long: `Prints what the steps wrote to standard output, in full and unchanged, in the order of the steps. With ids of
-steps it prints only those.`,
+		Long: `Prints what the steps wrote to standard output, in full, in the order of the steps. With ids of steps it prints
+only those. It prints the bytes of the record, except on a terminal: there only colours control anything.`,
 		Example: "  markmill runs log last verify\n  markmill runs log last --stderr\n" +
 			"  markmill runs log last change --patch",
 		RunE: func(_ *cobra.Command, words []string) error {
@@ -199,8 +199,10 @@ func (a *app) print(dir, file string) error {
 		return err
 	}
 	defer f.Close()
-	_, err = io.Copy(a.stdout, f)
-	return err
+	return a.shown(func(w io.Writer) error {
+		_, err := io.Copy(w, f)
+		return err
+	})
 }
 
 // verified is what runs verify --json prints.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -99,7 +100,7 @@ func (a *app) compareRuns(opt compareRunsOptions, words []string) error {
 	if opt.json {
 		return a.printJSON("runs-compare", comparedDocument(t))
 	}
-	if err := t.Write(a.stdout, opt.format); err != nil {
+	if err := a.shown(func(w io.Writer) error { return t.Write(w, opt.format) }); err != nil {
 		return err
 	}
 	for _, words := range t.SameWords() {

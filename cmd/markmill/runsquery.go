@@ -114,7 +114,7 @@ func (a *app) writeSheet(made *sheet.Sheet, opt scrapsOptions) error {
 		return made.Write(to, opt.format)
 	}
 	if opt.output == "" {
-		return write(a.stdout)
+		return a.shown(write)
 	}
 	file, err := a.openOutput("--output", opt.output)
 	if err != nil {

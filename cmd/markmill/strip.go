@@ -97,7 +97,7 @@ func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had
 			a.tell("%s has outputs\n", name(file))
 		}
 	case file == "-" || stdout:
-		_, err = a.stdout.Write(got)
+		err = a.shownText(got)
 	case had:
 		err = a.writeResult("FILE", file, got)
 	}

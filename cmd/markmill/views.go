@@ -41,8 +41,7 @@ func (a *app) stageKeptOutput(in engine.ViewInput, path string, file *outfile.Fi
 		return err
 	}
 	if path == "-" {
-		_, err = a.stdout.Write(b)
-		return err
+		return a.shownText(b)
 	}
 	return stage(file, b, in)
 }

@@ -11,8 +11,7 @@ type automaton struct {
 	first   [256]int32  // next of state 0, by byte
 	depth   []int32     // length of the longest pattern prefix that the state stands for
 	match   []int32     // length of the longest pattern that ends in a state, or 0
-	longest int         // length of the longest pattern
-	wrapped bool        // skip line breaks and the spaces after them
+	wrapped bool        // skip what separates characters
 }
 
 // newAutomaton builds the table for patterns. None may be empty.
@@ -37,7 +36,6 @@ func newAutomaton(patterns []string, wrapped bool) *automaton {
 	state(0)
 	for _, p := range patterns {
 		at := int32(0)
-		a.longest = max(a.longest, len(p))
 		for i := range len(p) {
 			slot := int(at)*a.width + int(a.class[p[i]])
 			if a.next[slot] == 0 {
@@ -53,6 +51,13 @@ func newAutomaton(patterns []string, wrapped bool) *automaton {
 		a.first[c] = a.next[a.class[c]]
 	}
 	return a
+}
+
+// mayBegin reports whether a match may begin with two bytes.
+func (a *automaton) mayBegin(c, d byte) bool {
+	state := a.first[c]
+	return state != 0 && (a.match[state] > 0 || a.wrapped && separates(d) ||
+		a.depth[a.next[int(state)*a.width+int(a.class[d])]] == 2)
 }
 
 // complete fills in the missing transitions, breadth first, from the state of the longest proper suffix.

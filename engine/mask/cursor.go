@@ -1,6 +1,7 @@
 package mask
 
-// maxGap is the maximum length, in bytes, of a line break and indentation inside a wrapped encoding.
+// maxGap is the maximum length, in bytes, of what may stand between two characters of a wrapped encoding: a line break
+// with indentation, or the separators of a hexadecimal dump.
 const maxGap = 64
 
 // cursor is the position of a search in text that arrives in pieces. Offsets count from the start of the text.
@@ -14,8 +15,8 @@ type cursor struct {
 
 type gap struct{ at, size int64 }
 
-// scan continues the search and calls found for each match, in order of their ends. It stops when found returns false.
-func (c *cursor) scan(b []byte, found func(start, end int64) bool) {
+// scan continues the search and calls found for each match, in order of their ends.
+func (c *cursor) scan(b []byte, found func(start, end int64)) {
 	a := c.a
 	state := c.state
 	for i := 0; i < len(b); i++ {
@@ -27,28 +28,27 @@ func (c *cursor) scan(b []byte, found func(start, end int64) bool) {
 				break
 			}
 			c.gaps, c.open = c.gaps[:0], false
-		} else if a.wrapped && b[i] <= ' ' && c.pass(b[i], c.pos+int64(i), state) {
+		} else if a.wrapped && separates(b[i]) && c.pass(c.pos+int64(i), state) {
 			continue
 		}
 		c.open = false
 		state = a.next[int(state)*a.width+int(a.class[b[i]])]
 		if n := a.match[state]; n > 0 {
-			if end := c.pos + int64(i) + 1; !found(c.start(n, end), end) {
-				c.state = state
-				c.pos = end
-				return
-			}
+			end := c.pos + int64(i) + 1
+			found(c.start(n, end), end)
 		}
 	}
 	c.state = state
 	c.pos += int64(len(b))
 }
 
-// pass skips a byte of a line break or indentation.
-func (c *cursor) pass(b byte, at int64, state int32) bool {
-	if b != '\n' && b != '\r' && !(c.open && (b == ' ' || b == '\t')) {
-		return false
-	}
+// separates reports whether a byte may stand between two characters of a wrapped encoding.
+func separates(b byte) bool {
+	return b == ' ' || b == '\n' || b == '\r' || b == '\t' || b == ':' || b == ','
+}
+
+// pass skips a separator.
+func (c *cursor) pass(at int64, state int32) bool {
 	if !c.open {
 		begin, kept := c.start(c.a.depth[state], at), 0
 		for _, g := range c.gaps {

@@ -1,11 +1,13 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/base64"
-	"encoding/hex"
+	"encoding/binary"
 	"fmt"
 	"html"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -16,8 +18,8 @@ import (
 // lines, and lines with spaces, also occur in unrelated text.
 const lineLeast = 16
 
-// forms returns the spellings of a value to search for. Wrapped ones also match across the line breaks that base64 and
-// xxd insert.
+// forms returns the spellings of a value to search for. Wrapped ones also match across the line breaks and separators
+// that base64, xxd and their like insert.
 func forms(value string) (plain, wrapped []string) {
 	if trimmed := strings.TrimSpace(value); len(trimmed) >= Least {
 		value = trimmed // a file's final line feed is often lost on the way
@@ -34,12 +36,35 @@ func forms(value string) (plain, wrapped []string) {
 	}
 	for _, list := range [][]string{
 		jsonForms(value), languageForms(value), shellForms(value), percentForms(value), markupForms(value),
+		characterSets(value), hexForms(value, "-", ""), hexForms(value, "", `\x`),
 	} {
 		plain = append(plain, list...)
 	}
-	digits := hex.EncodeToString([]byte(value))
-	wrapped = append(base64Forms(value), digits, strings.ToUpper(digits))
-	return plain, wrapped
+	return plain, slices.Concat(base64Forms(value), hexForms(value, "", ""), hexForms(value, "", "0x"))
+}
+
+// hexForms returns the bytes in hexadecimal digits, with text before each and between them.
+func hexForms(value, between, before string) []string {
+	var lower, upper []string
+	for i := range len(value) {
+		lower = append(lower, fmt.Sprintf("%s%02x", before, value[i]))
+		upper = append(upper, fmt.Sprintf("%s%02X", before, value[i]))
+	}
+	return []string{strings.Join(lower, between), strings.Join(upper, between)}
+}
+
+// characterSets returns the value in UTF-16 of both byte orders, and in Latin-1 if it is another text there.
+func characterSets(value string) []string {
+	var little, big, latin []byte
+	for _, unit := range utf16.Encode([]rune(value)) {
+		little, big = binary.LittleEndian.AppendUint16(little, unit), binary.BigEndian.AppendUint16(big, unit)
+		latin = append(latin, byte(unit))
+	}
+	out := []string{string(little), string(big)}
+	if len(latin) < len(value) && !strings.ContainsFunc(value, func(r rune) bool { return r > 0xff }) {
+		out = append(out, string(latin))
+	}
+	return out
 }
 
 // base64Forms returns the encoding of the value alone and, for each of the three alignments it can have inside a longer
@@ -64,12 +89,27 @@ func jsonForms(value string) []string {
 	var out []string
 	for _, ascii := range []bool{false, true} {
 		for _, special := range []string{"", "/", "<>&", "<>&'"} {
-			out = append(out, jsonText(value, ascii, special))
+			text := jsonText(value, ascii, special)
+			out = append(out, text, upperEscapes(text))
 		}
 		out = append(out, jsonText(jsonText(value, ascii, ""), ascii, ""),
 			jsonText(jsonText(value, ascii, "<>&"), ascii, ""))
 	}
 	return out
+}
+
+// upperEscapes writes the digits of \u escapes as .NET does.
+func upperEscapes(text string) string {
+	b := []byte(text)
+	for i := 0; i+5 < len(b); i++ {
+		if b[i] == '\\' {
+			if b[i+1] == 'u' {
+				copy(b[i+2:i+6], bytes.ToUpper(b[i+2:i+6]))
+			}
+			i++
+		}
+	}
+	return string(b)
 }
 
 // jsonText escapes text for use inside a JSON string.

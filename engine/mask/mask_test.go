@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"pgregory.net/rapid"
 )
@@ -24,7 +25,7 @@ func TestStreamAnyCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plain := rapid.SliceOfN(rapid.StringOfN(letters, 2, 6, -1), 1, 4).Draw(t, "plain")
 		wrapped := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 2, 6, -1), 1, 3).Draw(t, "wrapped")
-		s := &Set{newAutomaton(plain, false), newAutomaton(wrapped, true)}
+		s := newSet(newAutomaton(plain, false), newAutomaton(wrapped, true))
 		text := rapid.StringOfN(letters, 0, 80, -1).Draw(t, "text") + plain[0] +
 			rapid.StringOfN(letters, 0, 20, -1).Draw(t, "end")
 		m := s.Stream()
@@ -41,8 +42,8 @@ func TestStreamAnyCut(t *testing.T) {
 		last, _ := m.At(0)
 		for n := range text {
 			at, known := m.At(int64(n))
-			within := slices.ContainsFunc(m.marks, func(p place) bool { return p.start < int64(n) && int64(n) < p.end })
-			starts := slices.ContainsFunc(m.marks, func(p place) bool { return p.start == int64(n) })
+			within := slices.ContainsFunc(m.changed, func(p change) bool { return p.start < int64(n) && int64(n) < p.end })
+			starts := slices.ContainsFunc(m.changed, func(p change) bool { return p.start == int64(n) })
 			if !known || at < last || !within && !starts && out.String()[at] != text[n] || starts &&
 				!strings.HasPrefix(out.String()[at:], Mark) {
 				t.Fatalf("byte %d of %q stands at %d of %q", n, text, at, out.String())
@@ -90,18 +91,12 @@ func slowly(text string, plain, wrapped []string) string {
 	return out.String() + text[at:]
 }
 
-// wrappedSuffix returns where p begins if the text ends in it, ignoring line breaks and indentation.
+// wrappedSuffix returns where p begins if the text ends in it, ignoring what separates its characters.
 func wrappedSuffix(text, p string) int {
 	i := len(text)
 	for k := len(p) - 1; k >= 0; k-- {
-		if k < len(p)-1 {
-			j := i
-			for j > 0 && strings.IndexByte("\n ", text[j-1]) >= 0 {
-				j--
-			}
-			if j < i && text[j] == '\n' {
-				i = j
-			}
+		for k < len(p)-1 && i > 0 && separates(text[i-1]) {
+			i--
 		}
 		if i == 0 || text[i-1] != p[k] {
 			return -1
@@ -124,7 +119,12 @@ func TestForms(t *testing.T) {
 			"query": url.QueryEscape(value), "path": url.PathEscape(value), "hex": hex.EncodeToString([]byte(value)),
 			"HEX": strings.ToUpper(hex.EncodeToString([]byte(value))), "html": html.EscapeString(value),
 			"printf %q": bashQuoted(value), "trace": "'" + strings.ReplaceAll(value, "'", `'\''`) + "'",
-			"crlf": strings.ReplaceAll(value, "\n", "\r\n"),
+			"crlf": strings.ReplaceAll(value, "\n", "\r\n"), "upper-case json": upperEscapes(asciiJSON(value)),
+			"hex:colons": dump(value, "%02x", ":"), "hex spaces": dump(value, "%02X", " "),
+			"hex-dashes": dump(value, "%02x", "-"), `hex \x`: dump(value, `\x%02x`, ""),
+			"hex 0x":   dump(value, "0x%02x", ", "),
+			"utf-16le": inUTF16(value, false), "utf-16be": inUTF16(value, true),
+			"nul between letters": strings.Join(strings.Split(value, ""), "\x00"),
 		} {
 			if got := s.Text("<" + text + ">"); !strings.Contains(got, Mark) || len(got) > len(Mark)+8 {
 				t.Errorf("%s of %q: %q", name, value, got)
@@ -161,6 +161,32 @@ func TestForms(t *testing.T) {
 	}
 }
 
+func dump(s, format, between string) string {
+	var list []string
+	for i := range len(s) {
+		list = append(list, fmt.Sprintf(format, s[i]))
+	}
+	return strings.Join(list, between)
+}
+
+func inUTF16(s string, big bool) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(s)) {
+		if high, low := byte(unit>>8), byte(unit); big {
+			b.Write([]byte{high, low})
+		} else {
+			b.Write([]byte{low, high})
+		}
+	}
+	return b.String()
+}
+
+func TestLatin1(t *testing.T) {
+	if got := New([]string{"grüße an alle"}).Text("<gr\xfc\xdfe an alle>"); got != "<"+Mark+">" {
+		t.Errorf("%q", got)
+	}
+}
+
 // bashQuoted is the output of bash 5.2's printf %q for the values above.
 func bashQuoted(s string) string {
 	if strings.Contains(s, "\n") {
@@ -186,27 +212,15 @@ func asciiJSON(s string) string {
 	return out.String()
 }
 
-func TestStreamHoldsBackNoMoreThanItMust(t *testing.T) {
-	m := New([]string{"hunter2-is-it"}).Stream()
-	var out []string
-	for _, part := range []string{"password: hun", "ter2-is-it and hunt", "er1", "\n"} {
-		out = append(out, string(m.Next([]byte(part))))
-	}
-	out = append(out, string(m.Rest()))
-	if want := []string{"password: ", "*** and ", "hunter1", "\n", ""}; !slices.Equal(out, want) {
-		t.Errorf("%q", out)
-	}
-}
-
 // A stream of overlapping values is not held in memory.
 func TestStreamOfOverlaps(t *testing.T) {
 	m := New([]string{"aaaaaaaa"}).Stream()
 	chunk := bytes.Repeat([]byte("a"), 4096)
 	total := 0
-	for range 64 {
+	for range 1024 {
 		total += len(m.Next(chunk))
-		if len(m.held) > len(chunk) || len(m.found) > 64 {
-			t.Fatalf("%d bytes and %d places are held", len(m.held), len(m.found))
+		if len(m.line)+len(m.in)+len(m.given) > 3*maxUnit || len(m.raw.held)+len(m.raw.found) > 2*maxLine {
+			t.Fatalf("%d bytes are held", len(m.line)+len(m.in)+len(m.raw.held))
 		}
 	}
 	if total += len(m.Rest()); total != len(Mark) {
@@ -272,6 +286,16 @@ func benchmark(b *testing.B, s *Set, line string) {
 func BenchmarkStreamText(b *testing.B) {
 	benchmark(b, New([]string{"hunter2-is-it", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}),
 		"2026-11-21T10:52:20Z INFO build: compiling package engine/worktree ok\n")
+}
+
+func BenchmarkStreamColors(b *testing.B) {
+	benchmark(b, New([]string{"hunter2-is-it", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}),
+		"2026-11-21T10:52:20Z \x1b[32mINFO\x1b[0m build: \x1b[1mcompiling\x1b[0m package engine/worktree ok\n")
+}
+
+func BenchmarkStreamMovements(b *testing.B) {
+	benchmark(b, New([]string{"hunter2-is-it", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}),
+		"download 10%\x1b[2K\rdownload 20%\x1b[2K\rdownload 30%\x1b[2K\rdownload 40%\x1b[2K\rdone\n")
 }
 
 func BenchmarkStreamBase64(b *testing.B) {

@@ -16,7 +16,10 @@ const (
 )
 
 // Set holds a run's secret values in all spellings. It is immutable; nil is the empty set.
-type Set struct{ plain, wrapped *automaton }
+type Set struct {
+	plain, wrapped *automaton
+	begins         *[1 << 16]bool // by two bytes: a value may begin with them
+}
 
 // New returns the set of values, each Least to Most bytes long.
 func New(values []string) *Set {
@@ -28,7 +31,30 @@ func New(values []string) *Set {
 		p, w := forms(v)
 		plain, wrapped = append(plain, p...), append(wrapped, w...)
 	}
-	return &Set{newAutomaton(plain, false), newAutomaton(wrapped, true)}
+	return newSet(newAutomaton(plain, false), newAutomaton(wrapped, true))
+}
+
+func newSet(plain, wrapped *automaton) *Set {
+	s := &Set{plain: plain, wrapped: wrapped, begins: new([1 << 16]bool)}
+	for i := range s.begins {
+		s.begins[i] = plain.mayBegin(byte(i>>8), byte(i)) || wrapped.mayBegin(byte(i>>8), byte(i))
+	}
+	return s
+}
+
+// quiet returns how many bytes at the start of b neither begin a value nor may be followed by bytes with which they do.
+func (s *Set) quiet(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	last := uint16(b[0])
+	for i, c := range b[1:] {
+		last = last<<8 | uint16(c)
+		if s.begins[last] {
+			return i
+		}
+	}
+	return len(b) - 1
 }
 
 // In reports whether b contains a value.
@@ -65,7 +91,7 @@ var _ io.Writer = (*Finder)(nil)
 
 // Write never fails.
 func (f *Finder) Write(b []byte) (int, error) {
-	if f.stream != nil && !f.stream.holds() {
+	if f.stream != nil && !f.stream.hit() {
 		f.stream.Next(b)
 	}
 	return len(b), nil
@@ -76,8 +102,8 @@ func (f *Finder) Found() bool {
 	if f.stream == nil {
 		return false
 	}
-	if !f.stream.holds() {
+	if !f.stream.hit() {
 		f.stream.Rest()
 	}
-	return f.stream.holds()
+	return f.stream.hit()
 }

@@ -39,7 +39,7 @@ func (o *cellOutputs) besides(rec runs.StepRecord) error {
 	if rec.Patch == nil || len(rec.Patch.Files) == 0 {
 		return nil
 	}
-	e, _, err := safe.Patch(o.files, rec.Patch)
+	e, _, err := safe.Patch(o.files, rec)
 	if err != nil {
 		return err
 	}

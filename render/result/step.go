@@ -39,6 +39,13 @@ func Of(rec runs.StepRecord) notebooks.ManifestStep {
 	if f.Failed != nil {
 		s.Failed = &notebooks.ManifestCommand{Line: f.Failed.Line, Command: f.Failed.Command}
 	}
+	for _, h := range f.Hidden {
+		where := h.Where
+		if h.Path != "" {
+			where = h.Path
+		}
+		s.Hidden = append(s.Hidden, h.What+" in "+where)
+	}
 	if f.Attempts > 1 {
 		s.Attempts = f.Attempts
 	}

@@ -31,6 +31,10 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 		facts = nil
 	}
 	line(strings.Join(append([]string{head}, facts...), " · "))
+	if words := hiddenWords(m); words != "" {
+		line("")
+		line(words)
+	}
 	if reasons := ReasonLines(m); len(reasons) > 0 {
 		line("")
 		for _, reason := range reasons {
@@ -51,6 +55,21 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 		}
 	}
 	return b.String()
+}
+
+// hiddenWords says which steps printed or changed keys that are not shown; "" if none did.
+func hiddenWords(m *notebooks.Manifest) string {
+	var list []string
+	for _, s := range m.Steps {
+		if len(s.Hidden) > 0 {
+			list = append(list, fmt.Sprintf("step %s (%s)", safe.CodeSpan(plain.Escape(string(s.ID))),
+				safe.Inline(plain.Escape(oneLine(strings.Join(s.Hidden, ", "), 200)))))
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return "**Keys that are not shown**, though nobody declared them as secrets: " + strings.Join(list, "; ")
 }
 
 // StatusWords returns the word for a status.

@@ -3,8 +3,10 @@ package safe
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
+	"markmill/notebooks/keys"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -14,9 +16,20 @@ const PatchBytes = 64 << 10
 
 // Patch reads a patch as text for people. Binary content is named and not shown. Hidden characters are escaped even
 // in the author's own files, because a reviewer must see them. Paths and varying text stay, because they are
-// content. escaped says that the text differs from the patch.
-func Patch(files fs.FS, patch *runs.PatchData) (e Excerpt, escaped bool, err error) {
+// content. Keys that the step's data names are left out. escaped says that hidden characters are.
+func Patch(files fs.FS, rec runs.StepRecord) (e Excerpt, escaped bool, err error) {
+	patch := rec.Patch
 	p := patchLines{files: patch.Files}
+	if f := rec.Finished; f != nil && slices.ContainsFunc(f.Hidden, func(h runs.HiddenData) bool { return h.Path != "" }) {
+		whole, err := fs.ReadFile(files, patch.Patch)
+		if err != nil {
+			return e, false, err
+		}
+		whole = keys.Shown(nil).HidePatch(whole, func(file int, _ []string) bool {
+			return slices.ContainsFunc(f.Hidden, func(h runs.HiddenData) bool { return h.Path != "" && h.Index == file })
+		})
+		return CutText(Clean(whole, p.line), PatchBytes), p.escaped, nil
+	}
 	e, err = ExcerptFile(files, patch.Patch, PatchBytes, p.line)
 	if err != nil {
 		return e, false, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -154,12 +155,28 @@ func (p *Progress) Output(step notebooks.StepID, stream string, chunk []byte) {
 		t = &tail{}
 		p.streams[stream] = t
 	}
-	p.last = stream
+	p.last, t.unfinished = stream, nil
 	if p.o.Log {
 		p.logLines(stream, t.lines(chunk))
 	} else {
 		t.keep(chunk)
 	}
+}
+
+// Unfinished takes what the last line of the running step's output has so far; it comes again with Output.
+func (p *Progress) Unfinished(step notebooks.StepID, stream string, line []byte) {
+	if len(line) == 0 || p.o.Log || p.o.Quiet || !p.o.Terminal {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if step != p.step || p.streams == nil {
+		return
+	}
+	if p.streams[stream] == nil {
+		p.streams[stream] = &tail{}
+	}
+	p.last, p.streams[stream].unfinished = stream, bytes.Clone(line)
 }
 
 // logLines prints lines of output with the id of their step.
@@ -244,8 +261,9 @@ const tailBytes = 4 << 10
 
 // tail is the end of a stream that is still being written.
 type tail struct {
-	buf []byte
-	cut bool // the beginning is forgotten
+	buf        []byte
+	cut        bool   // the beginning is forgotten
+	unfinished []byte // stands after buf until more comes
 }
 
 // keep appends a chunk, and drops all but the end.
@@ -263,7 +281,7 @@ func (t *tail) keep(chunk []byte) {
 
 // lastLine returns the last nonempty line, as a terminal would show it.
 func (t *tail) lastLine() string {
-	b := bytes.TrimRight(t.buf, "\r\n")
+	b := bytes.TrimRight(slices.Concat(t.buf, t.unfinished), "\r\n")
 	at := bytes.LastIndexByte(b, '\n') + 1
 	if at == 0 && t.cut {
 		return plain.Rest(b)
