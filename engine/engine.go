@@ -38,8 +38,7 @@ type Engine struct {
 	// Ended gets the run directory of each run whose record has become complete; it must not wait. nil does nothing.
 	Ended func(dir string)
 
-	// Ceiling bounds what runs may do; its zero value bounds nothing.
-	Ceiling Ceiling
+	Floor *Floor // imposed on all runs; nil imposes nothing
 
 	// Job is the job of a queue that runs are of; nil: they are of none.
 	Job *Job

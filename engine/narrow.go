@@ -123,9 +123,9 @@ func hasList(lists [][]string, list []string) bool {
 	return slices.ContainsFunc(lists, func(have []string) bool { return slices.Equal(have, list) })
 }
 
-// narrow makes the notebook's front matter obey the policies and a ceiling, and records who restricts what.
-func (p *Plan) narrow(ceiling notebooks.Front) {
-	var policy restrictions
+// narrow makes the notebook's front matter obey the policies, and records who restricts what.
+func (p *Plan) narrow() {
+	policy := of(p.floor)
 	for _, each := range p.policies {
 		restricts := of(each.Rules)
 		restricts.Forbid = union(restricts.Forbid, each.protected())
@@ -150,11 +150,7 @@ func (p *Plan) narrow(ceiling notebooks.Front) {
 			if slices.Index(k.scale, *word) < k.policy {
 				*word = ""
 			}
-			by, most := runs.ByPolicy, *k.word(&ceiling)
-			if slices.Index(k.scale, most) >= k.policy && tighter(k.scale, *word, most) != *word {
-				by, *word = runs.ByCommandLine, most
-			}
-			n.word(k, by, *word, *k.word(f))
+			n.word(k, *word, *k.word(f))
 		}
 	}
 	n.timeout(policy.Timeout, f.Timeout, p.notebook.Steps)
@@ -191,19 +187,14 @@ func (p *Plan) narrow(ceiling notebooks.Front) {
 	f.Limits, f.Timeout, f.RunTimeout, p.stepTimeoutMax = both.Limits, both.Timeout, p.runTimeout, policy.Timeout
 }
 
-// optionRefused returns an error for what a policy or the ceiling keeps a run from, and cannot be narrowed: an option
-// must not be ignored silently. It also returns one for a notebook that works in the checkout without the operator's
-// word.
-func (p *Plan) optionRefused(ceiling Ceiling) error {
-	if ceiling.NoCopy && len(p.copies()) > 0 {
-		return refused("copy: files that Git ignores are not copied into the worktree here",
-			"commit the files, or leave copy: out")
-	}
+// inPlaceRefused returns an error for --in-place if a policy keeps runs out of the checkout: an option must not be
+// ignored silently. It also returns one for a notebook that works in the checkout without the operator's word.
+func (p *Plan) inPlaceRefused() error {
 	if !p.request.InPlace {
 		return p.inPlaceByNotebook()
 	}
-	if mode := ceiling.Rules.Mode; mode == runs.MutationWorktree || mode == runs.MutationNone {
-		return refused("--in-place: runs here have mode: "+mode, "leave the option out")
+	if p.floor.Mode != "" {
+		return refused("--in-place: whoever runs notebooks here keeps them out of the checkout", "leave the option out")
 	}
 	for _, each := range p.policies {
 		if each.Acceptance {
@@ -286,14 +277,14 @@ func (n *narrowings) limit(key string, policy, own int64) {
 	}
 }
 
-// word records a word that applies: that of who is outside the notebook, if it is at least as tight as the notebook's.
-func (n *narrowings) word(k rule, by, outside, own string) {
-	applies := outside != "" && tighter(k.scale, outside, own) == outside
+// word records a word that applies: the policy's, if it is at least as tight as the notebook's.
+func (n *narrowings) word(k rule, policy, own string) {
+	applies := policy != "" && tighter(k.scale, policy, own) == policy
 	switch {
-	case applies && own != "" && own != outside:
-		n.add(k.key, by, outside, own)
+	case applies && own != "" && own != policy:
+		n.add(k.key, runs.ByPolicy, policy, own)
 	case applies:
-		n.add(k.key, by, outside, nil)
+		n.add(k.key, runs.ByPolicy, policy, nil)
 	case own != "" && slices.Index(k.scale, own) >= k.own:
 		n.add(k.key, runs.ByNotebook, own, nil)
 	}

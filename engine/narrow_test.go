@@ -20,7 +20,7 @@ func narrowed(front notebooks.Front, policies ...notebooks.Front) *Plan {
 	for _, rules := range policies {
 		p.policies = append(p.policies, placedPolicy{Policy: &Policy{Rules: rules}})
 	}
-	p.narrow(notebooks.Front{})
+	p.narrow()
 	return p
 }
 
@@ -96,7 +96,7 @@ func TestNarrow(t *testing.T) {
 
 func TestProtectedFiles(t *testing.T) {
 	p := &Plan{notebook: &notebooks.Notebook{}, policies: []placedPolicy{{Policy: &Policy{Signers: "keys/[a]*"}}}}
-	p.narrow(notebooks.Front{})
+	p.narrow()
 	for path, want := range map[string]bool{ConfigFile: false, "keys/[a]*": false, "keys/ab": true,
 		"sub/" + ConfigFile: true} {
 		if p.allowed(path) != want {
@@ -265,8 +265,8 @@ func TestInPlaceByNotebook(t *testing.T) {
 	} {
 		p := &Plan{notebook: &notebooks.Notebook{Front: notebooks.Front{Mode: runs.MutationInPlace}},
 			source: &worktree.Source{}, policies: c.policies, request: Request{InPlace: c.option}}
-		p.narrow(notebooks.Front{})
-		if err := p.optionRefused(Ceiling{}); (err != nil) != c.refused || p.mode() != c.mode {
+		p.narrow()
+		if err := p.inPlaceRefused(); (err != nil) != c.refused || p.mode() != c.mode {
 			t.Errorf("%s: refused: %v; mode %s", c.name, err, p.mode())
 		}
 	}
@@ -276,14 +276,14 @@ func TestInPlaceByNotebook(t *testing.T) {
 func TestNarrowAcceptance(t *testing.T) {
 	p := &Plan{notebook: &notebooks.Notebook{Front: notebooks.Front{Mode: runs.MutationInPlace}},
 		policies: []placedPolicy{{Policy: &Policy{Signers: "keys", Acceptance: true}}}}
-	p.narrow(notebooks.Front{})
+	p.narrow()
 	if mode := p.notebook.Front.Mode; mode != runs.MutationWorktree {
 		t.Errorf("the mode is %q", mode)
 	}
 	if !NeedsAcceptance(&runs.Run{Contract: runs.ContractData{Narrowed: p.narrowed}}) {
 		t.Errorf("the contract does not say it: %v", p.narrowed)
 	}
-	if p.request.InPlace = true; p.optionRefused(Ceiling{}) == nil {
+	if p.request.InPlace = true; p.inPlaceRefused() == nil {
 		t.Error("--in-place is not refused")
 	}
 	if NeedsAcceptance(&runs.Run{}) {
@@ -291,11 +291,11 @@ func TestNarrowAcceptance(t *testing.T) {
 	}
 }
 
-// TestCeiling: a notebook and a policy can ask for more than the ceiling, and not for less; what a ceiling leaves open
+// TestNarrowFloor: a notebook and a policy can ask for more than the floor, and not for less; what a floor leaves open
 // stays as it was.
-func TestCeiling(t *testing.T) {
+func TestNarrowFloor(t *testing.T) {
 	required := notebooks.Front{Sandbox: "required", Mode: runs.MutationWorktree}
-	for _, c := range []struct{ ceiling, own, policy, want notebooks.Front }{
+	for _, c := range []struct{ floor, own, policy, want notebooks.Front }{
 		{required, notebooks.Front{}, notebooks.Front{}, required},
 		{required, notebooks.Front{Sandbox: "off", Mode: runs.MutationInPlace}, notebooks.Front{Sandbox: "on"},
 			required},
@@ -309,24 +309,11 @@ func TestCeiling(t *testing.T) {
 		{notebooks.Front{Sandbox: "off"}, notebooks.Front{Sandbox: "strict"}, notebooks.Front{},
 			notebooks.Front{Sandbox: "strict"}},
 	} {
-		p := &Plan{notebook: &notebooks.Notebook{Front: c.own},
+		p := &Plan{notebook: &notebooks.Notebook{Front: c.own}, floor: c.floor,
 			policies: []placedPolicy{{Policy: &Policy{Rules: c.policy}}}}
-		p.narrow(c.ceiling)
+		p.narrow()
 		if got := p.notebook.Front; got.Sandbox != c.want.Sandbox || got.Mode != c.want.Mode {
-			t.Errorf("ceiling %v, policy %v, notebook %v: %q, %q", c.ceiling, c.policy, c.own, got.Sandbox, got.Mode)
+			t.Errorf("floor %v, policy %v, notebook %v: %q, %q", c.floor, c.policy, c.own, got.Sandbox, got.Mode)
 		}
-		for _, n := range p.narrowed {
-			if n.By == runs.ByCommandLine && string(n.Value) == `"off"` {
-				t.Errorf("recorded: %v", n)
-			}
-		}
-	}
-	p := &Plan{notebook: &notebooks.Notebook{Front: notebooks.Front{Copy: []string{".env"}}}}
-	if p.optionRefused(Ceiling{}) != nil || p.optionRefused(Ceiling{NoCopy: true}) == nil {
-		t.Error("copy: is refused without a ceiling, or not with one")
-	}
-	p = &Plan{notebook: &notebooks.Notebook{}, request: Request{InPlace: true}}
-	if p.optionRefused(Ceiling{}) != nil || p.optionRefused(Ceiling{Rules: required}) == nil {
-		t.Error("--in-place is refused without a ceiling, or not with one")
 	}
 }

@@ -46,6 +46,7 @@ type Plan struct {
 	stepTimeoutMax time.Duration // the most that a step may take; 0 is none
 	runTimeout     time.Duration // of the whole run; 0 is none
 	policies       []placedPolicy
+	floor          notebooks.Front // what Engine.Floor imposes, as the policies
 
 	agents      map[notebooks.StepID]*runs.EligibilityData // which backend does an agent's step
 	mask        *mask.Set                                  // of the secrets
@@ -298,8 +299,11 @@ func (p *Plan) usePolicies(e *Engine) error {
 	if p.policies, err = e.policies(p.source, p.base); err != nil {
 		return err
 	}
-	p.narrow(e.Ceiling.Rules)
-	return p.optionRefused(e.Ceiling)
+	if err := e.Floor.impose(p); err != nil {
+		return err
+	}
+	p.narrow()
+	return p.inPlaceRefused()
 }
 
 func (e *Engine) checkAll(p *Plan) error {

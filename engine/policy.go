@@ -36,14 +36,6 @@ type Policy struct {
 	Reveal []string
 }
 
-// Ceiling is the most that the runs of an engine may do. Who runs other people's notebooks sets it. It narrows a
-// notebook as a policy does, and no notebook, request or policy loosens it.
-type Ceiling struct {
-	// Rules are words of the front matter: Sandbox, Network and Mode.
-	Rules  notebooks.Front
-	NoCopy bool // nothing that Git ignores is copied into the worktree
-}
-
 // Sandboxes are the values of sandbox:, the tightest last.
 func Sandboxes() []string { return slices.Clone(sandboxScale) }
 

@@ -227,8 +227,10 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return errors.Join(err, usagef("a job is one run, and %s asks for several attempts; markmill lanes "+
 			"compares them", path))
 	}
-	eng.Ceiling.NoCopy = true // as a worker has it
 	plan, output, err := a.plan(ctx, eng, path, output, r)
+	if err == nil {
+		err = queue.CheckNotebook(plan.Notebook())
+	}
 	if err != nil {
 		return err
 	}

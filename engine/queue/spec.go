@@ -68,6 +68,17 @@ func (s *Spec) Check() error {
 	return nil
 }
 
+// CheckNotebook returns an error for a notebook that a job cannot run: it asks for files that Git ignores, and those of
+// a worker are not the submitter's.
+func CheckNotebook(nb *notebooks.Notebook) error {
+	if len(nb.Front.Copy) == 0 {
+		return nil
+	}
+	return &notebooks.Error{Kind: notebooks.KindOption,
+		Msg:  "copy: files that Git ignores are not copied into the worktree of a job",
+		Hint: "commit the files, or leave copy: out"}
+}
+
 // CheckOutput returns an error for a path that cannot be that of a job's output notebook.
 func CheckOutput(path string) error {
 	if form := strings.ToLower(filepath.Ext(path)); filepath.IsLocal(filepath.FromSlash(path)) &&

@@ -17,7 +17,6 @@ import (
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
 	"markmill/engine/worktree/exchange"
-	"markmill/notebooks"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -142,7 +141,7 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	req.Repository, req.Base, req.Dirty, req.Output = root, a.spec.Base, engine.DirtyIgnore, ""
 	plan, err := eng.Plan(ctx, req)
 	if err == nil {
-		err = safe.CheckNormalize(plan.Notebook())
+		err = errors.Join(safe.CheckNormalize(plan.Notebook()), queue.CheckNotebook(plan.Notebook()))
 	}
 	if ctx.Err() != nil {
 		return a.cut(ctx, nil)
@@ -263,8 +262,7 @@ func (a *attempt) engine(root string) (*engine.Engine, error) {
 	}
 	eng.Version, eng.Tools, eng.Schedules = a.Version, a.Program, a.Store
 	eng.Store = func(string) runs.Store { return a.store }
-	eng.Ceiling = engine.Ceiling{NoCopy: true,
-		Rules: notebooks.Front{Sandbox: a.Sandbox, Mode: runs.MutationWorktree}}
+	eng.Floor = &engine.Floor{Sandbox: a.Sandbox, Mode: runs.MutationWorktree}
 	eng.Job = &engine.Job{ID: a.spec.ID, Requester: runs.Person{User: a.spec.By, Email: a.spec.Email}}
 	eng.Job.Answers, err = a.lease.Job.Answers()
 	return eng, err
