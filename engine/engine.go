@@ -38,6 +38,8 @@ type Engine struct {
 	// Ended gets the run directory of each run whose record has become complete; it must not wait. nil does nothing.
 	Ended func(dir string)
 
+	Floor *Floor // imposed on all runs; nil imposes nothing
+
 	// Job is the job of a queue that runs are of; nil: they are of none.
 	Job *Job
 

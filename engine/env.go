@@ -77,11 +77,18 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 // expandEnv replaces a value that is exactly ${NAME} with that variable of the caller's environment, so that the
 // notebook declares which of the user's variables it needs.
 func (w *workspace) expandEnv(v string) string {
-	if name, ok := strings.CutPrefix(v, "${"); ok && strings.HasSuffix(name, "}") {
-		got, _ := w.eng.Getenv(strings.TrimSuffix(name, "}"))
-		return got
+	if name, is := callersVariable(v); is {
+		return w.eng.env(name)
 	}
 	return v
+}
+
+// callersVariable is the name in a value ${NAME}.
+func callersVariable(v string) (name string, is bool) {
+	if name, is = strings.CutPrefix(v, "${"); is {
+		name, is = strings.CutSuffix(name, "}")
+	}
+	return name, is
 }
 
 // names are the names of an environment's variables.

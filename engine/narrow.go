@@ -125,7 +125,7 @@ func hasList(lists [][]string, list []string) bool {
 
 // narrow makes the notebook's front matter obey the policies, and records who restricts what.
 func (p *Plan) narrow() {
-	var policy restrictions
+	policy := of(p.floor)
 	for _, each := range p.policies {
 		restricts := of(each.Rules)
 		restricts.Forbid = union(restricts.Forbid, each.protected())
@@ -192,6 +192,9 @@ func (p *Plan) narrow() {
 func (p *Plan) inPlaceRefused() error {
 	if !p.request.InPlace {
 		return nil
+	}
+	if p.floor.Mode != "" {
+		return refused("--in-place: whoever runs notebooks here keeps them out of the checkout", "leave the option out")
 	}
 	for _, each := range p.policies {
 		if each.Acceptance {

@@ -46,6 +46,7 @@ type Plan struct {
 	stepTimeoutMax time.Duration // the most that a step may take; 0 is none
 	runTimeout     time.Duration // of the whole run; 0 is none
 	policies       []placedPolicy
+	floor          notebooks.Front // what Engine.Floor imposes, as the policies
 
 	agents      map[notebooks.StepID]*runs.EligibilityData // which backend does an agent's step
 	mask        *mask.Set                                  // of the secrets
@@ -293,6 +294,9 @@ func (p *Plan) useHeadPolicies(e *Engine) error {
 func (p *Plan) usePolicies(e *Engine) error {
 	var err error
 	if p.policies, err = e.policies(p.source, p.base); err != nil {
+		return err
+	}
+	if err := e.Floor.impose(p); err != nil {
 		return err
 	}
 	p.narrow()
