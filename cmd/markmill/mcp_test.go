@@ -515,7 +515,8 @@ func TestMCPNamesNoApproval(t *testing.T) {
 	}
 	run := blocked.StructuredContent.(map[string]any)["run_id"]
 	answers := []*sdk.CallToolResult{blocked}
-	for tool, arguments := range map[string]map[string]any{"show": {"run": run}, "show_output": {"notebook": "gated.out.md"},
+	for tool, arguments := range map[string]map[string]any{
+		"show": {"run": run}, "show_output": {"notebook": "gated.out.md"},
 		"list": {}, "status": {}, "gate": {}, "verify": {"what": run}, "query": {"sql": "SELECT * FROM blockers"},
 		"inspect": {"notebook": "gated.out.md"}, "review": {"revisions": "HEAD"}, "outdated": {}} {
 		result, err := c.start(t.Context(), tool, arguments)

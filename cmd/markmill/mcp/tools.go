@@ -130,7 +130,8 @@ type (
 
 // tools is the table of what a client can call.
 var tools = []tool{
-	define("inspect", "Inspect a notebook", reads, "inspect", "Show a notebook's parameters, steps with their code, and gates. Nothing runs.",
+	define("inspect", "Inspect a notebook", reads, "inspect",
+		"Show a notebook's parameters, steps with their code, and gates. Nothing runs.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
 			path, err := s.existing(in.Notebook)
 			if err != nil {
@@ -151,8 +152,9 @@ var tools = []tool{
 			}
 			return found, err
 		}),
-	define("status", "Status of outputs", reads, "status", "List notebooks with the state of their outputs: current, outdated (with the "+
-		"reason), failed, blocked, partial, unknown, edited, damaged, missing.",
+	define("status", "Status of outputs", reads, "status",
+		"List notebooks with the state of their outputs: current, outdated (with the "+
+			"reason), failed, blocked, partial, unknown, edited, damaged, missing.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in pathsArgs) (answer, error) {
 			args := []string{"status", "--json"}
 			if in.At != "" {
@@ -164,8 +166,9 @@ var tools = []tool{
 			}
 			return s.ofPaths(ctx, in.Paths, "Name a folder in paths.", args...)
 		}),
-	define("gate", "Gate", reads, "gate", "Say whether every output is current, passed and has the proof that the settings "+
-		"ask for; if not, why, and the command that fixes each. Call it before you say that you are done.",
+	define("gate", "Gate", reads, "gate",
+		"Say whether every output is current, passed and has the proof that the settings "+
+			"ask for; if not, why, and the command that fixes each. Call it before you say that you are done.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in gateArgs) (answer, error) {
 			args := []string{"gate", "--json"}
 			if in.Revision != "" {
@@ -178,10 +181,11 @@ var tools = []tool{
 			doc, err := s.Document(ctx, args...)
 			return answer{doc: doc}, err
 		}),
-	define("run", "Run a notebook", starts, "run", "Run a notebook in a Git worktree of its own; the checkout stays as it is, but for "+
-		"the output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, command, "+
-		"error, end of what was printed, fix. Uncommitted changes of other files count with dirty=include. A run "+
-		"that is blocked waits for a person.", (*server).runNotebook),
+	define("run", "Run a notebook", starts, "run",
+		"Run a notebook in a Git worktree of its own; the checkout stays as it is, but for "+
+			"the output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, command, "+
+			"error, end of what was printed, fix. Uncommitted changes of other files count with dirty=include. A run "+
+			"that is blocked waits for a person.", (*server).runNotebook),
 	define("show", "Show a run", reads, "run",
 		"Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
@@ -191,8 +195,9 @@ var tools = []tool{
 			}
 			return s.shown(ctx, run)
 		}),
-	define("show_output", "Show an output notebook", reads, "notebook", "Show an output notebook: its steps, what they printed and their "+
-		"verdicts.",
+	define("show_output", "Show an output notebook", reads, "notebook",
+		"Show an output notebook: its steps, what they printed and their "+
+			"verdicts.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
 			path, err := s.existing(in.Notebook)
 			if err != nil {
@@ -215,14 +220,16 @@ var tools = []tool{
 			}
 			return s.text(ctx, in.Run, in.Step, in.From, option...)
 		}),
-	define("changes", "Changes of a run", reads, "mcp-text", "Show what a run, or one of its steps, changed in the worktree, as a patch.",
+	define("changes", "Changes of a run", reads, "mcp-text",
+		"Show what a run, or one of its steps, changed in the worktree, as a patch.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in changesArgs) (answer, error) {
 			if in.From == nil {
 				in.From = new(int64)
 			}
 			return s.text(ctx, in.Run, in.Step, in.From, "--patch")
 		}),
-	define("diff", "Compare", reads, "diff", "Compare two notebooks or runs: status, tests, parameters, steps, scraps, changes.",
+	define("diff", "Compare", reads, "diff",
+		"Compare two notebooks or runs: status, tests, parameters, steps, scraps, changes.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in diffArgs) (answer, error) {
 			a, err := s.compared(in.A)
 			if err != nil {
@@ -235,7 +242,8 @@ var tools = []tool{
 			doc, err := s.Document(ctx, "diff", "--json", "--", a, b)
 			return answer{doc: doc}, err
 		}),
-	define("verify", "Verify a record", reads, "verify", "Recompute everything of a run, or of an output notebook, from its bytes.",
+	define("verify", "Verify a record", reads, "verify",
+		"Recompute everything of a run, or of an output notebook, from its bytes.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in verifyArgs) (answer, error) {
 			if in.What == "" {
 				in.What = "last"
@@ -247,7 +255,8 @@ var tools = []tool{
 			doc, err := s.Document(ctx, "runs", "verify", "--json", "--", what)
 			return answer{doc: doc}, err
 		}),
-	define("scraps", "Recorded values", reads, "scraps", "Show the values that runs recorded with glue, a row for each run or notebook.",
+	define("scraps", "Recorded values", reads, "scraps",
+		"Show the values that runs recorded with glue, a row for each run or notebook.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in scrapsArgs) (answer, error) {
 			args := []string{"scraps", "--json"}
 			for _, name := range in.Name {
@@ -267,7 +276,8 @@ var tools = []tool{
 			doc, err := s.Document(ctx, args...)
 			return answer{doc: doc, more: "Choose values by name, or ask for fewer runs."}, err
 		}),
-	define("list", "List runs", reads, "runs-list", "List the runs that are kept, the newest first, each with why it did not pass.",
+	define("list", "List runs", reads, "runs-list",
+		"List the runs that are kept, the newest first, each with why it did not pass.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in listArgs) (answer, error) {
 			if in.Limit <= 0 {
 				in.Limit = 20
@@ -282,9 +292,10 @@ var tools = []tool{
 			doc, err := s.Document(ctx, args...)
 			return answer{doc: doc, more: "Give a smaller limit."}, err
 		}),
-	define("query", "Query the index of runs", reads, "runs-query", "Ask the index of the runs in SQL, read-only. Views: runs, steps, "+
-		"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their "+
-		"columns.",
+	define("query", "Query the index of runs", reads, "runs-query",
+		"Ask the index of the runs in SQL, read-only. Views: runs, steps, "+
+			"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their "+
+			"columns.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
 			doc, err := s.Document(ctx, "runs", "query", "--json", "--", in.SQL)
 			return answer{doc: doc, more: "Choose fewer columns or rows."}, err

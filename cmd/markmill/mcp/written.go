@@ -15,8 +15,8 @@ import (
 	"markmill/runs"
 )
 
-// instructs matches the names of files that coding agents, or forges, read as instructions. Folders of theirs begin with
-// a dot.
+// instructs matches the names of files that coding agents, or forges, read as instructions. Folders of theirs begin
+// with a dot.
 var instructs = regexp.MustCompile(`(?i)^(` +
 	`agents?|agents\.override|claude|claude\.local|gemini|qwen|codex|copilot|cursor|crush|warp|jules|conventions|skill|` +
 	`copilot-instructions|system[-_]prompt|` +
