@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,12 +58,10 @@ func NewFloor(head worktree.OID, lifted []string) (*Floor, error) {
 	return f, nil
 }
 
-// Unheld says why this system cannot hold the floor, and the word that lifts what it cannot hold; "" when it can. tools
-// is the program that helps the sandbox.
-func (f *Floor) Unheld(ctx context.Context, tools string) (why, lift string) {
-	try := func(w sandbox.Wish) string {
-		return sandbox.Refusal(w, sandbox.Decide(w, sandbox.Probe(ctx, tools, w.Need())))
-	}
+// Unheld says why a system cannot hold the floor, and the word that lifts what it cannot hold; "" when it can. probe
+// says what the system offers.
+func (f *Floor) Unheld(probe func(sandbox.Need) sandbox.Offer) (why, lift string) {
+	try := func(w sandbox.Wish) string { return sandbox.Refusal(w, sandbox.Decide(w, probe(w.Need()))) }
 	if f.Sandbox != "" {
 		if why = try(sandbox.Wish{Mode: f.Sandbox}); why != "" {
 			return why, liftSandbox

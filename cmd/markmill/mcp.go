@@ -11,6 +11,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/engine"
+	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
@@ -51,7 +52,9 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repos
 			}
 			options := []string{"-program=" + self, "-is=" + version().Version, "-root=" + root, "-store=" + store,
 				"-floor=" + string(codec.RawOf(floor))}
-			if why, lift := floor.Unheld(c.Context(), self); why != "" {
+			if why, lift := floor.Unheld(func(need sandbox.Need) sandbox.Offer {
+				return sandbox.Probe(c.Context(), self, need)
+			}); why != "" {
 				notice := why + ". Runs are blocked; an operator lifts that with markmill mcp --allow " + lift
 				a.tell("markmill: %s\n", plain.Escape(notice))
 				options = append(options, "-notice="+notice)

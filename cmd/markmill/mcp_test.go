@@ -443,6 +443,22 @@ func TestMCPFloor(t *testing.T) {
 		t.Errorf("a server that starts later: %v", ran)
 	}
 
+	o := mcpOptions(t, root)
+	o.Root, o.Notice = t.TempDir(), "Runs are blocked here."
+	outsideGit := startMCPClient(t, o)
+	outsideGit.call("new_notebook", map[string]any{"notebook": "x.md", "content": mcpStep("", "echo x >mine")})
+	why := outsideGit.refused("run", map[string]any{"notebook": "x.md"})
+	if _, err := os.Lstat(filepath.Join(o.Root, "mine")); err == nil || !strings.Contains(why, "no Git repository") {
+		t.Errorf("outside Git: %v, %s", err, why)
+	}
+	if said := outsideGit.s.InitializeResult().Instructions; !strings.Contains(said, o.Notice) {
+		t.Errorf("what the system cannot hold is not among the instructions: %s", said)
+	}
+	o.Floor = ""
+	if err := mcp.Serve(t.Context(), io.NopCloser(strings.NewReader("")), nil, o); err == nil {
+		t.Error("a server without a floor starts")
+	}
+
 	lifted := startMCPClient(t, mcpOptions(t, root, engine.FloorLifts...))
 	write("all.md", mcpStep("secrets: [MCP_TEST_SECRET]\ncopy: [kept.env]\nsandbox: off\nmode: in-place", "echo x >mine"))
 	ran := lifted.call("run", map[string]any{"notebook": "all.md"})
