@@ -37,6 +37,7 @@ const client = new Client({ name: "peer", version: "1" });
 const server = { command: program, args: ["mcp", "--repo", root], env: { ...process.env } };
 await client.connect(new StdioClientTransport(server));
 const { tools } = await client.listTools(); // with it the client holds results to the schemas of the tools
+assert(JSON.stringify(tools).length < 16 << 10 && tools.every((t) => t.title));
 const call = async (name, args = {}, options) => {
   const result = await client.callTool({ name, arguments: args }, undefined, options);
   assert(!result.isError, JSON.stringify(result.content));
@@ -63,7 +64,14 @@ for (const [name, args] of [
   ["show_output", { notebook: "task.out.md" }],
   ["diff", { a: failed.run_id, b: passed.run_id }], ["verify", { what: "task.out.md" }], ["scraps"], ["list"],
   ["query", { sql: "SELECT run_id, status FROM runs" }], ["new_notebook", { notebook: "more/new.md" }],
+  ["review", { revisions: "HEAD" }], ["outdated"],
+  ["add_step", { notebook: "more/new.md", step: "more", language: "bash", code: "true", prose: "More." }],
 ]) await call(name, args);
+const guide = await client.readResource({ uri: "markmill://guide" });
+const { messages } = await client.getPrompt({ name: "guide" });
+assert.equal(messages[0].content.text, guide.contents[0].text);
+const prose = { notebook: "AGENTS.md", content: "Do it." };
+assert((await client.callTool({ name: "new_notebook", arguments: prose })).isError);
 const { resources } = await client.listResources();
 assert(resources.some((r) => r.uri === "markmill://notebook/task.out.md"));
 await client.readResource({ uri: `markmill://run/${passed.run_id}/report.json` });
@@ -81,6 +89,7 @@ assert.equal(runs[0].status, "interrupted");
 // No tool can approve.
 const blocked = await call("run", { notebook: "gated.md" });
 assert.equal(blocked.status, "blocked");
+assert(!JSON.stringify(blocked).includes("markmill approve"));
 await assert.rejects(client.callTool({ name: "approve", arguments: { run: blocked.run_id } }), { code: -32602 });
 assert.equal((await call("show", { run: blocked.run_id })).status, "blocked");
 await client.close();

@@ -15,8 +15,11 @@ async def main():
     server = StdioServerParameters(command=program, args=["mcp", "--repo", root], env=dict(os.environ))
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
-        names = {tool.name for tool in (await session.list_tools()).tools}
-        asked = "inspect check status run show log diff verify scraps list query"
+        listed = await session.list_tools()
+        size = len(listed.model_dump_json(exclude_none=True, by_alias=True))
+        assert size < 16 << 10 and all(tool.title for tool in listed.tools), size
+        names = {tool.name for tool in listed.tools}
+        asked = "inspect check status run show log diff verify scraps list query review outdated new_notebook add_step"
         assert set(asked.split()) <= names, names
         assert not {n for n in names for w in ("approve", "accept", "sign", "apply", "deny", "reject") if w in n}, names
 
@@ -43,7 +46,7 @@ async def main():
         edited = await call("edit_step", notebook="task.md", step="change", code=was.replace("41", "42"), was=was)
         assert edited["check"]["errors"] == 0, edited
         passed = await call("run", notebook="task.md", output="task.out.md")
-        assert passed["status"] == "pass", passed
+        assert passed["status"] == "pass" and len(json.dumps(passed)) < 600, passed
         assert "+42" in (await call("changes", run=passed["run_id"]))["text"]
         assert (await call("log", run=passed["run_id"], step="verify"))["text"] == "looking\n42\n"
         assert (await call("verify", what="task.out.md"))["ok"]
@@ -56,6 +59,33 @@ async def main():
         assert f"markmill://run/{passed['run_id']}/report.json" in map(str, resources), resources
         read_back = await session.read_resource(f"markmill://run/{passed['run_id']}/output.md")
         assert "looking" in read_back.contents[0].text
+
+        # It adds a step, sees a step report while it runs, and mends the gate.
+        await call("add_step", notebook="task.md", step="long", language="bash", code="echo begun; sleep 6")
+        assert not (await call("gate"))["pass"]
+        said.clear()
+        mended = await session.call_tool("outdated", {}, progress_callback=progress)
+        assert mended.structured_content["pass"], mended
+        assert "step long, data that it printed: begun" in [m for _, _, m in said], said
+        assert [d for d, _, _ in said] == sorted({d for d, _, _ in said}), said
+        assert (await call("review", revisions="HEAD"))["schema"] == "markmill.review/1"
+        guide = (await session.get_prompt("guide")).messages[0].content.text
+        assert guide == (await session.read_resource("markmill://guide")).contents[0].text, guide
+
+        # What an agent writes runs in the sandbox, in a worktree, without what the server has; or is not written.
+        away = os.path.join(os.path.expanduser("~"), "escaped-" + os.path.basename(root))
+        code = f"echo x >here\necho x >{root}/there || true\necho x >{away} || true\ngit -C {root} branch evil || true"
+        front = "---\nsandbox: off\nmode: in-place\n---\n"
+        await call("new_notebook", notebook="escape.md", content=f"{front}# E\n\n```bash {{#a}}\n{code}\n```\n")
+        assert (await call("run", notebook="escape.md"))["changed"] == 1
+        for file in (away, f"{root}/there", f"{root}/here", f"{root}/.git/refs/heads/evil"):
+            assert not os.path.exists(file), file
+        secret = "---\nsecrets: [HOME]\n---\n# S\n\n```bash {#a}\ntrue\n```\n"
+        await call("new_notebook", notebook="secret.md", content=secret)
+        assert (await session.call_tool("run", {"notebook": "secret.md"})).is_error
+        for name, text in (("CLAUDE.md", secret), (".claude/x.md", secret), ("prose.md", "Do it.\n")):
+            assert (await session.call_tool("new_notebook", {"notebook": name, "content": text})).is_error, name
+            assert not os.path.exists(os.path.join(root, name)), name
 
         # A run that is cancelled ends as interrupted, while another goes on.
         started = asyncio.Event()
@@ -76,7 +106,7 @@ async def main():
 
         # No tool can approve: a blocked run stays blocked, and no path leads out.
         blocked = await call("run", notebook="gated.md")
-        assert blocked["status"] == "blocked", blocked
+        assert blocked["status"] == "blocked" and "markmill approve" not in json.dumps(blocked), blocked
         for name in ("approve", "runs_approve", "accept"):
             try:
                 result = await session.call_tool(name, {"run": blocked["run_id"]})

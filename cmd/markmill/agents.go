@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/agents"
+	pages "markmill/docs"
 	"markmill/engine"
 	"markmill/engine/agent"
 	"markmill/notebooks"
@@ -24,9 +24,7 @@ import (
 )
 
 // forAgents is docs/for-agents.md.
-//
-//go:embed for-agents.md
-var forAgents string
+var forAgents = pages.ForAgents
 
 // agentsCommand admits coding agents; its help is for them.
 func (a *app) agentsCommand() *cobra.Command {

@@ -121,6 +121,7 @@ func newAgentLab(t *testing.T, backend string) *agentLab {
 	l.write("repository.txt", l.dir+"\n")
 	l.write("program.txt", builtProgram(t)+"\n")
 	l.write("go.txt", filepath.Join(l.home, "go")+"\n")
+	l.write("need.md", "---\napproval: required\n---\n\n```bash {#a}\necho approved\n```\n")
 	l.write("inner.md", "```bash {#a}\necho inner\n```\n")
 	l.write("task.md", strings.ReplaceAll(agentTask, "BACKEND", backend))
 	l.must("git", "-C", l.dir, "add", ".")
@@ -177,6 +178,14 @@ func (l *agentLab) admit(args ...string) {
 	}
 }
 
+// blocked runs a notebook that needs an approval, which nobody may have given.
+func (l *agentLab) blocked() {
+	l.t.Helper()
+	if out, code := l.markmill("run", "need.md"); code != exitBlocked {
+		l.t.Errorf("a notebook that nobody approved ended with exit code %d:\n%s", code, out)
+	}
+}
+
 // run runs the task, and returns its record, verified, and the verdict with the codes of the blockers.
 func (l *agentLab) run(args ...string) (*runs.Run, string, string) {
 	l.t.Helper()
@@ -216,6 +225,9 @@ func (l *agentLab) scenario(name, want string) {
 		t.Fatal(err)
 	}
 	before := l.must("git", "-C", l.dir, "for-each-ref")
+	if name == "approves" {
+		l.blocked()
+	}
 	began := time.Now()
 	run, dir, got := l.run()
 	verdict, out, _ := strings.Cut(got, "\n")
@@ -255,6 +267,13 @@ func (l *agentLab) scenario(name, want string) {
 		}
 	}
 	switch name {
+	case "approves":
+		for _, guard := range []string{"a step of a run cannot approve", "a step of a run cannot accept"} {
+			if within(t, dir, guard) == "" {
+				t.Errorf("the agent's commands did not get to the guard that says: %s", guard)
+			}
+		}
+		l.blocked()
 	case "runs-markmill":
 		if inner := step.Finished.InnerRuns; len(inner) != 1 || inner[0].Status != runs.Pass {
 			t.Errorf("the inner run: %+v", inner)

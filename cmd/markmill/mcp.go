@@ -1,11 +1,20 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
+	"markmill/engine"
+	"markmill/engine/sandbox"
+	"markmill/engine/worktree"
+	"markmill/notebooks/codec"
+	"markmill/render/plain"
 )
 
 // mcpProgram is the server, which lies beside markmill. docs/performance.md says why it is a program of its own.
@@ -13,6 +22,7 @@ const mcpProgram = "markmill-mcp"
 
 func (a *app) mcpCommand() *cobra.Command {
 	var repo string
+	var allow []string
 	c := &cobra.Command{
 		Use: "mcp", Short: "Offer notebooks and runs to a coding agent (Model Context Protocol)", Args: args(0, 0),
 		Long: `Serves one client over standard input and output, by the Model Context Protocol: tools that inspect, check,
@@ -20,11 +30,19 @@ run, show, compare and verify notebooks and runs, make notebooks and edit their 
 repository only. No tool approves, accepts, signs, applies a change, or changes policy. docs/mcp.md has the tools,
 and the lines that configure agents. The program markmill-mcp, which must lie beside markmill, is the server.
 
+Whatever a notebook says, its steps run in the sandbox (as with sandbox: required), in a worktree, and without secrets,
+copied files and network, unless it stands byte for byte in the commit that is checked out when the server starts.
+--allow lifts parts of that: unsandboxed, in-place, secrets, copy, network.
+
 Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repository is not there.`,
 		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo " +
 			"/src/project",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := a.servedRoot(repo)
+			if err != nil {
+				return err
+			}
+			floor, store, err := a.floor(root, allow)
 			if err != nil {
 				return err
 			}
@@ -32,11 +50,40 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repos
 			if err != nil {
 				return err
 			}
-			return become(server, mcpProgram, "-program="+self, "-is="+version().Version, "-root="+root)
+			options := []string{"-program=" + self, "-is=" + version().Version, "-root=" + root, "-store=" + store,
+				"-floor=" + string(codec.RawOf(floor))}
+			if why, lift := floor.Unheld(func(need sandbox.Need) sandbox.Offer {
+				return sandbox.Probe(c.Context(), self, need)
+			}); why != "" {
+				notice := why + ". Runs are blocked; an operator lifts that with markmill mcp --allow " + lift
+				a.tell("markmill: %s\n", plain.Escape(notice))
+				options = append(options, "-notice="+notice)
+			}
+			return become(server, append([]string{mcpProgram}, options...)...)
 		},
 	}
 	c.Flags().StringVar(&repo, "repo", ".", "`FOLDER` of the Git repository that is served, or one outside any")
+	c.Flags().StringSliceVar(&allow, "allow", nil, "lift `WHAT,…` of what the server imposes on notebooks: "+
+		strings.Join(engine.FloorLifts, ", "))
 	return c
+}
+
+// floor is the floor of a server at root that starts now, and where the records are.
+func (a *app) floor(root string, lifted []string) (floor *engine.Floor, store string, err error) {
+	var head worktree.OID
+	src, err := worktree.Open(root)
+	switch {
+	case err == nil:
+		if head, err = src.Head(); err != nil {
+			return nil, "", troubled(err)
+		}
+	case !errors.Is(err, worktree.ErrNoRepository):
+		return nil, "", troubled(err)
+	}
+	if floor, err = engine.NewFloor(head, lifted); err != nil {
+		return nil, "", usagef("--allow: %v", err)
+	}
+	return floor, a.storeAt(api.RootOf(src)).Dir, nil
 }
 
 // sibling finds a program of Markmill's that lies beside this one.

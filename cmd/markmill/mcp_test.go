@@ -18,6 +18,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"markmill/cmd/markmill/mcp"
+	"markmill/engine"
+	"markmill/engine/worktree"
 	"markmill/notebooks/codec"
 )
 
@@ -77,12 +79,31 @@ type mcpClient struct {
 
 func newMCPClient(t *testing.T, root string) *mcpClient {
 	t.Helper()
+	return startMCPClient(t, mcpOptions(t, root))
+}
+
+// mcpOptions are those of a server that markmill mcp starts now.
+func mcpOptions(t *testing.T, root string, allow ...string) mcp.Options {
+	t.Helper()
+	head, err := exec.Command("git", "-C", root, "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	floor, err := engine.NewFloor(worktree.OID(strings.TrimSpace(string(head))), allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mcp.Options{Program: builtProgram(t), Version: "test", Root: root, Store: filepath.Join(root, ".markmill"),
+		Floor: string(codec.RawOf(floor))}
+}
+
+func startMCPClient(t *testing.T, o mcp.Options) *mcpClient {
+	t.Helper()
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()
 	c := &mcpClient{t: t, said: make(chan string, 100), done: make(chan error, 1), gone: func() { fromClient.Close() }}
 	go func() {
-		c.done <- mcp.Serve(context.Background(), toServer, fromServer,
-			mcp.Options{Program: builtProgram(t), Version: "test", Root: root})
+		c.done <- mcp.Serve(context.Background(), toServer, fromServer, o)
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
@@ -186,18 +207,37 @@ func TestMCP(t *testing.T) {
 		"show": {"run": run}, "show_output": {"notebook": "task.out.md"}, "verify": {"what": "task.out.md"},
 		"diff": {"a": failed["run_id"], "b": run}, "scraps": {}, "list": {"limit": 1},
 		"query": {"sql": "SELECT count(*) FROM runs"}, "log": {"step": "verify", "stream": "stderr"},
-		"new_notebook": {"notebook": "more/new.md"},
+		"new_notebook": {"notebook": "more/new.md"}, "review": {"revisions": "HEAD"},
 	} {
 		c.call(tool, arguments)
 	}
 	tools, err := c.s.ListTools(t.Context(), nil)
-	if err != nil || len(tools.Tools) != 16 {
+	if err != nil || len(tools.Tools) != 19 {
 		t.Fatal(len(tools.Tools), err)
 	}
+	if list := codec.RawOf(tools); len(list) > 16<<10 {
+		t.Errorf("the list of tools has %d bytes", len(list))
+	}
+	changes := []string{"run", "outdated", "new_notebook", "edit_step", "add_step"}
 	for _, tool := range tools.Tools {
-		if !slices.Contains([]string{"run", "new_notebook", "edit_step"}, tool.Name) != tool.Annotations.ReadOnlyHint {
-			t.Errorf("%s: %+v", tool.Name, tool.Annotations)
+		if !slices.Contains(changes, tool.Name) != tool.Annotations.ReadOnlyHint || tool.Title == "" {
+			t.Errorf("%s: %q, %+v", tool.Name, tool.Title, tool.Annotations)
 		}
+	}
+	if full := c.call("run", map[string]any{"notebook": "task.md", "full": true}); full["steps"] == nil ||
+		full["changed_files"] == nil || passed["changed_files"] != nil {
+		t.Errorf("full: %v\nshort: %v", full, passed)
+	}
+	if short := codec.RawOf(passed); len(short) > 600 || passed["steps"] != 2.0 || passed["changed"] != 1.0 {
+		t.Errorf("a pass has %d bytes: %s", len(short), short)
+	}
+	prompt, err := c.s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "guide"})
+	if err != nil || prompt.Messages[0].Content.(*sdk.TextContent).Text != forAgents {
+		t.Errorf("the prompt guide: %v %v", prompt, err)
+	}
+	guide, err := c.s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "markmill://guide"})
+	if err != nil || guide.Contents[0].Text != forAgents {
+		t.Errorf("the resource guide: %v %v", guide, err)
 	}
 
 	uri := "markmill://run/" + run + "/steps/02-verify/stdout"
@@ -215,7 +255,7 @@ func TestMCP(t *testing.T) {
 	list, err := c.s.ListResources(t.Context(), nil)
 	if err != nil || !slices.ContainsFunc(list.Resources, func(r *sdk.Resource) bool {
 		return r.URI == "markmill://notebook/task.out.md"
-	}) {
+	}) || list.Resources[0].URI != "markmill://guide" {
 		t.Errorf("resources: %v %v", list, err)
 	}
 }
@@ -292,6 +332,254 @@ func TestMCPLimits(t *testing.T) {
 		if !strings.Contains(why, "with these values it is") {
 			t.Error(why)
 		}
+	}
+}
+
+// mcpStep is a notebook of one step.
+func mcpStep(front, code string) string {
+	if front != "" {
+		front = "---\n" + front + "\n---\n"
+	}
+	return front + "# Step\n\n```bash {#a}\n" + code + "\n```\n"
+}
+
+// The server imposes its floor whatever a notebook says, and an operator lifts it.
+func TestMCPFloor(t *testing.T) {
+	t.Setenv("TMPDIR", testSetup.disk) // steps may write in memory
+	root := mcpRepository(t)
+	t.Setenv("MCP_TEST_SECRET", "a-secret-of-the-server")
+	committed := map[string]string{
+		"secret.md": mcpStep("secrets: [MCP_TEST_SECRET]", "echo ${#MCP_TEST_SECRET}"),
+		"copy.md":   mcpStep("copy: [kept.env]", "cat kept.env"),
+		"parameter.md": "```yaml {#p .parameters}\nq: {type: string, env: MCP_TEST_SECRET}\n```\n\n" +
+			"```bash {#a}\necho ${#q}\n```\n",
+		"env.md":     mcpStep("env: {Q: \"${MCP_TEST_SECRET}\"}", "echo ${#Q}"),
+		"network.md": mcpStep("", "true"),
+		".gitignore": "kept.env\n.markmill\n",
+	}
+	for name, text := range committed {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "kept.env"), []byte("kept\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{{"add", "-A"},
+		{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "-m", "more"}} {
+		if out, err := exec.Command("git", append([]string{"-C", root}, words...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", words, err, out)
+		}
+	}
+	c := newMCPClient(t, root)
+	write := func(name, text string) {
+		t.Helper()
+		c.call("new_notebook", map[string]any{"notebook": name, "content": text, "replace": true})
+	}
+	network := func(c *mcpClient, run any) string {
+		t.Helper()
+		sandbox := codec.RawOf(recordedRun(t, root, run)["sandbox"])
+		var held struct {
+			Network string `json:"network"`
+		}
+		if err := codec.Unmarshal(sandbox, &held); err != nil {
+			t.Fatal(err)
+		}
+		return held.Network
+	}
+
+	// steps of any notebook are in the sandbox, in a worktree
+	outside := filepath.Join(testSetup.disk, filepath.Base(root)+"-outside")
+	t.Cleanup(func() { os.Remove(outside) })
+	write("escape.md", mcpStep("sandbox: off\nmode: in-place", "echo x >mine; cd "+root+"\n"+
+		"git branch evil || true\nenv -u MARKMILL_RUN_ID -u MARKMILL_DEPTH "+builtProgram(t)+" approve gated || true\n"+
+		"echo x >"+outside+" || true\necho x >"+root+"/there || true"))
+	c.call("run", map[string]any{"notebook": "gated.md"})
+	escaped := c.call("run", map[string]any{"notebook": "escape.md"})
+	if escaped["status"] != "pass" || escaped["changed"] != 1.0 {
+		t.Errorf("escape.md: %v", escaped)
+	}
+	for _, file := range []string{outside, filepath.Join(root, "there"), filepath.Join(root, "mine")} {
+		if _, err := os.Lstat(file); err == nil {
+			t.Errorf("a step wrote %s", file)
+		}
+	}
+	if branches, _ := exec.Command("git", "-C", root, "branch", "--list", "evil").Output(); len(branches) > 0 {
+		t.Errorf("a step made a branch: %s", branches)
+	}
+	if again := c.call("run", map[string]any{"notebook": "gated.md"}); again["status"] != "blocked" {
+		t.Errorf("a step approved: %v", again["status"])
+	}
+
+	// what the server has is for notebooks that were committed
+	for name, text := range committed {
+		if !strings.HasSuffix(name, ".md") {
+			continue
+		}
+		if ran := c.call("run", map[string]any{"notebook": name}); ran["status"] != "pass" {
+			t.Errorf("%s, as it was committed: %v", name, ran)
+		} else if name == "network.md" && network(c, ran["run_id"]) != "open" {
+			t.Errorf("%s has no network", name)
+		}
+		write(name, text+"\nMore.\n")
+		if name == "network.md" {
+			if ran := c.call("run", map[string]any{"notebook": name}); network(c, ran["run_id"]) == "open" {
+				t.Errorf("%s, as an agent wrote it, has the network", name)
+			}
+			continue
+		}
+		if why := c.refused("run", map[string]any{"notebook": name}); !strings.Contains(why, "is only for notebooks") {
+			t.Errorf("%s, as an agent wrote it: %s", name, why)
+		}
+	}
+	for _, words := range [][]string{{"add", "-A"},
+		{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-q", "-m", "by the agent"}} {
+		if out, err := exec.Command("git", append([]string{"-C", root}, words...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", words, err, out)
+		}
+	}
+	c.refused("run", map[string]any{"notebook": "secret.md"}) // HEAD is that of the start
+	if ran := newMCPClient(t, root).call("run", map[string]any{"notebook": "secret.md"}); ran["status"] != "pass" {
+		t.Errorf("a server that starts later: %v", ran)
+	}
+
+	o := mcpOptions(t, root)
+	o.Root, o.Notice = t.TempDir(), "Runs are blocked here."
+	outsideGit := startMCPClient(t, o)
+	outsideGit.call("new_notebook", map[string]any{"notebook": "x.md", "content": mcpStep("", "echo x >mine")})
+	why := outsideGit.refused("run", map[string]any{"notebook": "x.md"})
+	if _, err := os.Lstat(filepath.Join(o.Root, "mine")); err == nil || !strings.Contains(why, "no Git repository") {
+		t.Errorf("outside Git: %v, %s", err, why)
+	}
+	if said := outsideGit.s.InitializeResult().Instructions; !strings.Contains(said, o.Notice) {
+		t.Errorf("what the system cannot hold is not among the instructions: %s", said)
+	}
+	o.Floor = ""
+	if err := mcp.Serve(t.Context(), io.NopCloser(strings.NewReader("")), nil, o); err == nil {
+		t.Error("a server without a floor starts")
+	}
+
+	lifted := startMCPClient(t, mcpOptions(t, root, engine.FloorLifts...))
+	write("all.md", mcpStep("secrets: [MCP_TEST_SECRET]\ncopy: [kept.env]\nsandbox: off\nmode: in-place", "echo x >mine"))
+	ran := lifted.call("run", map[string]any{"notebook": "all.md"})
+	if _, err := os.Lstat(filepath.Join(root, "mine")); err != nil || ran["status"] != "pass" {
+		t.Errorf("all is lifted: %v %v", ran, err)
+	}
+}
+
+// recordedRun is report.json of a run.
+func recordedRun(t *testing.T, root string, run any) (doc map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, ".markmill", "runs", run.(string), "report.json"))
+	if err == nil {
+		err = codec.Unmarshal(text, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// A notebook that a tool writes instructs no agent, has a step and no mistake, or is not there.
+func TestMCPWrites(t *testing.T) {
+	root := mcpRepository(t)
+	c := newMCPClient(t, root)
+	good := mcpStep("", "true")
+	for _, name := range []string{"CLAUDE.md", "claude.local.md", "AGENTS.md", "docs/agents.md", "GEMINI.md", "SKILL.md",
+		"copilot-instructions.md", "x.instructions.md", "x.prompt.md", ".claude/commands/x.md", ".github/x.md", "a/.x/b.md",
+		".hidden.md", "PULL_REQUEST_TEMPLATE.md", "docs/PULL_REQUEST_TEMPLATE/x.md"} {
+		c.refused("new_notebook", map[string]any{"notebook": name, "content": good})
+	}
+	for _, content := range []string{"Prose alone.\n", "```bash {#x timeout=secret}\ntrue\n```\n",
+		"---\nsandbox: never\n---\n" + good} {
+		c.refused("new_notebook", map[string]any{"notebook": "made/by/x.md", "content": content})
+		c.refused("new_notebook", map[string]any{"notebook": "task.md", "content": content, "replace": true})
+	}
+	if _, err := os.Lstat(filepath.Join(root, "made")); err == nil {
+		t.Error("a notebook with mistakes left its folder")
+	}
+	c.refused("new_notebook", map[string]any{"notebook": "task.md", "content": good})
+	c.refused("add_step", map[string]any{"notebook": "task.md", "step": "verify", "language": "bash", "code": "true"})
+	c.refused("add_step", map[string]any{"notebook": "task.md", "step": "y", "language": "bash", "code": "true",
+		"prose": "```bash {#z}\ntrue\n```"})
+	c.refused("add_step", map[string]any{"notebook": "task.md", "step": "y", "language": "bash}", "code": "true"})
+	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != mcpNotebook {
+		t.Fatalf("what was refused is written:\n%s", src)
+	}
+	c.call("add_step", map[string]any{"notebook": "task.md", "step": "between", "after": "change", "language": "bash",
+		"code": "cat <<'X'\n```\nX\n", "prose": "What stands there."})
+	c.call("add_step", map[string]any{"notebook": "task.md", "step": "last", "language": "bash", "code": "true",
+		"test": true})
+	want := strings.Replace(mcpNotebook, "answer\n```\n", "answer\n```\n\nWhat stands there.\n\n"+
+		"````bash {#between}\ncat <<'X'\n```\nX\n````\n", 1) + "\n```bash {#last .test}\ntrue\n```\n"
+	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != want {
+		t.Errorf("with the steps:\n%s\nwant:\n%s", src, want)
+	}
+	c.call("new_notebook", map[string]any{"notebook": "task.md", "content": good, "replace": true})
+	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != good {
+		t.Errorf("replaced:\n%s", src)
+	}
+}
+
+// No text that a tool returns names a command that approves.
+func TestMCPNamesNoApproval(t *testing.T) {
+	root := mcpRepository(t)
+	c := newMCPClient(t, root)
+	blocked, err := c.start(t.Context(), "run", map[string]any{"notebook": "gated.md", "output": "gated.out.md"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := blocked.StructuredContent.(map[string]any)["run_id"]
+	answers := []*sdk.CallToolResult{blocked}
+	for tool, arguments := range map[string]map[string]any{
+		"show": {"run": run}, "show_output": {"notebook": "gated.out.md"},
+		"list": {}, "status": {}, "gate": {}, "verify": {"what": run}, "query": {"sql": "SELECT * FROM blockers"},
+		"inspect": {"notebook": "gated.out.md"}, "review": {"revisions": "HEAD"}, "outdated": {}} {
+		result, err := c.start(t.Context(), tool, arguments)
+		if err != nil || result.IsError {
+			t.Fatal(tool, err, mcpWords(result))
+		}
+		answers = append(answers, result)
+	}
+	for _, result := range answers {
+		for _, text := range []string{mcpWords(result), string(codec.RawOf(result.StructuredContent))} {
+			if strings.Contains(text, "markmill approve") || strings.Contains(text, `"approve"`) {
+				t.Errorf("it names the command:\n%s", text)
+			}
+		}
+	}
+}
+
+// A step that runs long is reported again and again, with the last line that it printed; and what is outdated runs.
+func TestMCPProgress(t *testing.T) {
+	root := mcpRepository(t)
+	o := mcpOptions(t, root)
+	o.Beat = 10 * time.Millisecond
+	c := startMCPClient(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { _, _ = c.start(ctx, "run", map[string]any{"notebook": "slow.md"}); close(ended) }()
+	for said := range c.said {
+		if said == "step wait, data that it printed: begun" {
+			break
+		}
+	}
+	cancel()
+	for waiting := true; waiting; {
+		select {
+		case <-ended:
+			waiting = false
+		case <-c.said:
+		}
+	}
+	c = newMCPClient(t, root)
+	c.call("run", map[string]any{"notebook": "big.md", "output": "big.out.md"})
+	c.call("edit_step", map[string]any{"notebook": "big.md", "step": "print", "code": "seq 3"})
+	if gate := c.call("gate", nil); gate["pass"] != false {
+		t.Errorf("an outdated output passes the gate: %v", gate)
+	}
+	if gate := c.call("outdated", map[string]any{"paths": []string{"big.md"}}); gate["pass"] != true {
+		t.Errorf("after outdated: %v", gate)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 
 // outdatedFlags are the options of run that go with --outdated. Everything else is as it was at the earlier run.
 var outdatedFlags = []string{"outdated", "repo", "dirty", "base", "kernel", "execution-timeout", "run-timeout",
-	"start-timeout", "log-level", "log-output", "no-log-output", "progress-bar", "no-progress-bar"}
+	"start-timeout", "floor", "events", "log-level", "log-output", "no-log-output", "progress-bar", "no-progress-bar"}
 
 // checkOutdated returns an error for an option that --outdated does not take.
 func checkOutdated(c *cobra.Command) (err error) {

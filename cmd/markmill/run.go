@@ -18,6 +18,7 @@ import (
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/params"
 	"markmill/notebooks/percent"
@@ -56,7 +57,19 @@ type runOptions struct {
 	lanes                     laneOptions
 	comparing                 bool // the command is lanes
 	outdated                  bool // run what is not current below the paths
+	floor                     floorFlag
 }
+
+// floorFlag is the floor that a server imposes on the runs that it starts.
+type floorFlag struct{ *engine.Floor }
+
+// Set reads the JSON.
+func (f *floorFlag) Set(text string) error { return codec.Unmarshal([]byte(text), &f.Floor) }
+
+func (f *floorFlag) String() string { return "" }
+
+// Type is for the help.
+func (f *floorFlag) Type() string { return "JSON" }
 
 func (a *app) runCommand() *cobra.Command {
 	o := &runOptions{}
@@ -151,6 +164,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.from, "from", "", "begin at the step `ID`")
 	f.StringVar(&o.until, "until", "", "end after the step `ID`")
 	f.StringSliceVar(&o.skipTags, "skip-tag", nil, "leave out steps with a `TAG`")
+	f.Var(&o.floor, "floor", "what the server that calls the program imposes, as JSON")
+	f.Lookup("floor").Hidden = true
 	f.StringVar(&o.req.Reuse, "reuse", "",
 		"carry over unchanged steps of an earlier passed run: `WHICH` is on (all but tests), tests, off")
 	f.Lookup("reuse").NoOptDefVal = engine.ReuseOn
@@ -298,6 +313,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	if err != nil {
 		return err
 	}
+	eng.Floor = o.floor.Floor
 	o.req.Path, o.req.Source, o.req.Repository = name(path), src, api.RootOf(repo)
 	if err := o.chooseFolder(); err != nil {
 		return err

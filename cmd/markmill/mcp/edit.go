@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/region"
-	"markmill/runs/outfile"
+	"markmill/render/plain"
 )
 
 type (
@@ -27,6 +28,7 @@ type (
 		Notebook string `json:"notebook" jsonschema:"path of the new notebook (.md or .ipynb)"`
 		Content  string `json:"content,omitempty" jsonschema:"the whole notebook; without it a template is used"`
 		Kind     string `json:"kind,omitempty" jsonschema:"template: task (a change and its test, the default) or health"`
+		Replace  bool   `json:"replace,omitempty" jsonschema:"replace the notebook that is there"`
 	}
 	editArgs struct {
 		Notebook string  `json:"notebook" jsonschema:"path of the notebook"`
@@ -36,7 +38,17 @@ type (
 	}
 )
 
-// NotebookDocument is what the tools new_notebook and edit_step give.
+type addArgs struct {
+	Notebook string `json:"notebook" jsonschema:"path of the notebook"`
+	Step     string `json:"step" jsonschema:"id of the new step"`
+	After    string `json:"after,omitempty" jsonschema:"id of the step before it; default: the last place"`
+	Language string `json:"language" jsonschema:"such as bash or python"`
+	Code     string `json:"code" jsonschema:"the code of the step, without its fence"`
+	Test     bool   `json:"test,omitempty" jsonschema:"the step is a test"`
+	Prose    string `json:"prose,omitempty" jsonschema:"Markdown before the step"`
+}
+
+// NotebookDocument is what the tools that write notebooks give.
 type NotebookDocument struct {
 	Notebook string    `json:"notebook"`         // path below the root of the server
 	Step     string    `json:"step,omitzero"`    // that was edited
@@ -48,19 +60,9 @@ type NotebookDocument struct {
 // maxNotebook bounds a notebook that is edited, in bytes.
 const maxNotebook = 16 << 20
 
-// checked is the answer of a tool that wrote a notebook.
-func (s *server) checked(ctx context.Context, doc NotebookDocument) (answer, error) {
-	found, err := s.Document(ctx, "check", "--json", "--", doc.Notebook)
-	if err != nil {
-		return answer{}, fmt.Errorf("%s is written, and cannot be checked: %w", doc.Notebook, err)
-	}
-	doc.Check = found
-	return answer{doc: made("mcp-notebook", doc), more: "Use check for all mistakes."}, nil
-}
-
-// create writes a notebook that is not there.
+// create writes a notebook that is not there, or replaces one.
 func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createArgs) (answer, error) {
-	path, err := s.inside(in.Notebook)
+	path, err := s.writable(in.Notebook)
 	if err != nil {
 		return answer{}, err
 	}
@@ -69,78 +71,201 @@ func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createAr
 	}
 	s.editing.Lock()
 	defer s.editing.Unlock()
-	full := filepath.Join(s.root, path)
-	if _, err := os.Lstat(full); !errors.Is(err, fs.ErrNotExist) {
-		return answer{}, fmt.Errorf("%s is there already; choose another path, or use edit_step", path)
+	var was []byte
+	doc := NotebookDocument{Notebook: path}
+	if _, err := os.Lstat(filepath.Join(s.root, path)); !errors.Is(err, fs.ErrNotExist) {
+		if !in.Replace || in.Content == "" {
+			return answer{}, fmt.Errorf("%s is there already; give replace=true with the whole content, choose another "+
+				"path, or use edit_step", path)
+		}
+		if was, err = s.replaced(path); err != nil {
+			return answer{}, err
+		}
 	}
+	text := []byte(in.Content)
 	if in.Content == "" {
-		if in.Kind == "" {
-			in.Kind = "task"
+		if text, err = s.template(ctx, in.Kind, path); err != nil {
+			return answer{}, err
 		}
-		code, words, err := s.Do(ctx, child.Call{Args: []string{"new", "--kind=" + in.Kind, "--", path},
-			To: &child.Most{}})
-		if err == nil && code != 0 {
-			err = child.Said(code, words)
+	}
+	return s.write(ctx, doc, text, was)
+}
+
+// replaced are the bytes of a notebook that is to be replaced. Another file is not.
+func (s *server) replaced(path string) ([]byte, error) {
+	src, err := s.source(path)
+	if err != nil {
+		return nil, err
+	}
+	if nb, err := parsed(filepath.ToSlash(path), src); err != nil || len(nb.Steps) == 0 {
+		return nil, fmt.Errorf("%s is no notebook with steps, and is not replaced", path)
+	}
+	return src, nil
+}
+
+// template is a notebook of markmill new.
+func (s *server) template(ctx context.Context, kind, path string) ([]byte, error) {
+	if kind == "" {
+		kind = "task"
+	}
+	folder, err := os.MkdirTemp("", "markmill-new-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, filepath.Base(path))
+	code, words, err := s.Do(ctx, child.Call{Args: []string{"new", "--kind=" + kind, "--", file}, To: &child.Most{}})
+	if err == nil && code != 0 {
+		err = child.Said(code, words)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+}
+
+// source are the bytes of a notebook that is changed.
+func (s *server) source(path string) ([]byte, error) {
+	path, err := s.existing(path)
+	if err != nil {
+		return nil, err
+	}
+	full := filepath.Join(s.root, path)
+	if info, err := os.Lstat(full); err != nil || info.Size() > maxNotebook {
+		return nil, errors.Join(err, fmt.Errorf("%s is longer than %d bytes", path, maxNotebook))
+	}
+	return os.ReadFile(full)
+}
+
+// opened reads a notebook that is changed, without what runs left in it. whole are its bytes.
+func (s *server) opened(name string) (nb *notebooks.Notebook, doc NotebookDocument, whole []byte, err error) {
+	path, err := s.writable(name)
+	if err != nil {
+		return nil, doc, nil, err
+	}
+	if whole, err = s.source(path); err != nil {
+		return nil, doc, nil, err
+	}
+	doc.Notebook = path
+	src, name := whole, filepath.ToSlash(path)
+	if !notebooks.IsJupyterName(path) {
+		stripped := region.Strip(name, whole)
+		if len(stripped.Problems) > 0 {
+			return nil, doc, nil, stripped.Problems
 		}
+		src = stripped.Source
+		doc.Dropped = len(src) != len(whole)
+	}
+	nb, err = parsed(name, src)
+	return nb, doc, whole, err
+}
+
+// stepOf is a step of a notebook by its id.
+func stepOf(nb *notebooks.Notebook, id string) (*notebooks.Step, error) {
+	if step := nb.Step(notebooks.StepID(id)); step != nil {
+		return step, nil
+	}
+	var ids []notebooks.StepID
+	for _, s := range nb.Steps {
+		ids = append(ids, s.ID)
+	}
+	return nil, fmt.Errorf("%s has no step %q; it has %v", nb.Name, id, ids)
+}
+
+// add adds a step behind another.
+func (s *server) add(ctx context.Context, _ *mcp.CallToolRequest, in addArgs) (answer, error) {
+	s.editing.Lock()
+	defer s.editing.Unlock()
+	before, doc, whole, err := s.opened(in.Notebook)
+	if err != nil {
+		return answer{}, err
+	}
+	if notebooks.IsJupyterName(doc.Notebook) || before.Form.Script() {
+		return answer{}, fmt.Errorf("add_step changes notebooks in Markdown; replace %s with new_notebook", doc.Notebook)
+	}
+	if _, err := steps([]string{in.Step}); err != nil {
+		return answer{}, err
+	}
+	attributes := "#" + in.Step
+	if in.Test {
+		attributes += " .test"
+	}
+	if !languageWord.MatchString(in.Language) {
+		return answer{}, fmt.Errorf("%s is no name of a language", plain.OneLine(plain.Cut(in.Language, 200)))
+	}
+	at, place := len(before.Source), len(before.Steps)
+	if in.After != "" {
+		step, err := stepOf(before, in.After)
 		if err != nil {
 			return answer{}, err
 		}
-		return s.checked(ctx, NotebookDocument{Notebook: path})
+		at, place = step.Fence.End, slices.Index(before.Steps, step)+1
 	}
-	if err := write(full, []byte(in.Content)); err != nil {
+	code := in.Code
+	if code != "" && !strings.HasSuffix(code, "\n") {
+		code += "\n"
+	}
+	fence := strings.Repeat("`", max(3, longestRun(code)+1))
+	text := "\n"
+	if prose := strings.TrimSpace(in.Prose); prose != "" {
+		text += prose + "\n\n"
+	}
+	text += fence + in.Language + " {" + attributes + "}\n" + code + fence + "\n"
+	if at > 0 && before.Source[at-1] != '\n' {
+		text = "\n" + text
+	}
+	next := slices.Concat(before.Source[:at], []byte(text), before.Source[at:])
+	after, err := parsed(before.Name, next)
+	if err != nil {
 		return answer{}, err
 	}
-	return s.checked(ctx, NotebookDocument{Notebook: path})
+	same := len(after.Steps) == len(before.Steps)+1 && string(after.Steps[place].ID) == in.Step &&
+		string(after.Steps[place].Code) == code
+	for i := 0; same && i < len(before.Steps); i++ {
+		now := after.Steps[i]
+		if i >= place {
+			now = after.Steps[i+1]
+		}
+		same = now.ID == before.Steps[i].ID && bytes.Equal(now.Code, before.Steps[i].Code)
+	}
+	if !same {
+		return answer{}, fmt.Errorf("step %s would be more than one step at this place, or none (prose holds no steps, "+
+			"and an id stands once); replace %s with new_notebook", in.Step, doc.Notebook)
+	}
+	doc.Step = in.Step
+	return s.write(ctx, doc, next, whole)
 }
 
-// write writes a notebook.
-func write(path string, data []byte) error {
-	file, err := outfile.Open(path, outfile.Rules{})
-	if err != nil {
-		return err
+// languageWord matches the name of a language.
+var languageWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+_-]*$`)
+
+// longestRun is the length of the longest run of backquotes at the begin of a line.
+func longestRun(code string) (longest int) {
+	for line := range strings.Lines(code) {
+		text := strings.TrimLeft(line, " ")
+		longest = max(longest, len(text)-len(strings.TrimLeft(text, "`")))
 	}
-	return errors.Join(file.Write(data), file.Close())
+	return longest
 }
 
 // edit replaces the code of a step.
 func (s *server) edit(ctx context.Context, _ *mcp.CallToolRequest, in editArgs) (answer, error) {
-	path, err := s.existing(in.Notebook)
-	if err != nil {
-		return answer{}, err
-	}
 	s.editing.Lock()
 	defer s.editing.Unlock()
-	full := filepath.Join(s.root, path)
-	if info, err := os.Lstat(full); err != nil || info.Size() > maxNotebook {
-		return answer{}, errors.Join(err, fmt.Errorf("%s is longer than %d bytes", path, maxNotebook))
-	}
-	src, err := os.ReadFile(full)
+	before, doc, whole, err := s.opened(in.Notebook)
 	if err != nil {
 		return answer{}, err
 	}
-	doc := NotebookDocument{Notebook: path, Step: in.Step}
-	name := filepath.ToSlash(path)
+	path, name, src := doc.Notebook, filepath.ToSlash(doc.Notebook), before.Source
 	jupyter := notebooks.IsJupyterName(path)
-	if !jupyter {
-		s := region.Strip(name, src)
-		if len(s.Problems) > 0 {
-			return answer{}, s.Problems
-		}
-		doc.Dropped = len(s.Source) != len(src)
-		src = s.Source
+	if jupyter {
+		src = whole
 	}
-	before, err := parsed(name, src)
+	step, err := stepOf(before, in.Step)
 	if err != nil {
 		return answer{}, err
 	}
-	step := before.Step(notebooks.StepID(in.Step))
-	if step == nil {
-		var ids []notebooks.StepID
-		for _, s := range before.Steps {
-			ids = append(ids, s.ID)
-		}
-		return answer{}, fmt.Errorf("%s has no step %q; it has %v", path, in.Step, ids)
-	}
+	doc.Step = in.Step
 	was := string(step.Code)
 	if doc.Was = &was; in.Was != nil && strings.TrimRight(*in.Was, "\n") != strings.TrimRight(was, "\n") {
 		return answer{}, fmt.Errorf("the code of step %s is another than was says; read it again with inspect", in.Step)
@@ -161,13 +286,10 @@ func (s *server) edit(ctx context.Context, _ *mcp.CallToolRequest, in editArgs) 
 	if err == nil {
 		err = onlyStep(name, before, next, step.ID, code)
 	}
-	if err == nil {
-		err = write(full, next)
-	}
 	if err != nil {
 		return answer{}, err
 	}
-	return s.checked(ctx, doc)
+	return s.write(ctx, doc, next, whole)
 }
 
 // parsed reads the steps of a notebook, also of one with mistakes.

@@ -16,6 +16,9 @@ func Main(args []string) int {
 	f.StringVar(&o.Program, "program", "", "path of markmill")
 	f.StringVar(&o.Version, "is", "", "version that the client is told")
 	f.StringVar(&o.Root, "root", ".", "folder outside of which a client can name nothing")
+	f.StringVar(&o.Store, "store", "", "folder of the records")
+	f.StringVar(&o.Floor, "floor", "", "what the server imposes on runs, as markmill run --floor takes it")
+	f.StringVar(&o.Notice, "notice", "", "what the client is told besides: why runs are blocked")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}

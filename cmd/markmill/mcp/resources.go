@@ -46,7 +46,7 @@ const listedRuns = 20
 
 // resources are the newest runs' output notebooks, and those that lie in the repository.
 func (s *server) resources(ctx context.Context) ([]*mcp.Resource, error) {
-	list := []*mcp.Resource{}
+	list := []*mcp.Resource{guide}
 	var kept struct {
 		Runs []struct {
 			Run      runs.RunID  `json:"run_id"`

@@ -5,7 +5,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,6 +28,11 @@ type startArgs struct {
 	Until      string         `json:"until,omitempty" jsonschema:"end after this step"`
 	Dirty      string         `json:"dirty,omitempty" jsonschema:"uncommitted changes: ignore (the default) or include"`
 	Base       string         `json:"base,omitempty" jsonschema:"revision that the worktree is made of (default HEAD)"`
+	Full       bool           `json:"full,omitempty" jsonschema:"give the whole document of a run that passed, too"`
+}
+
+type outdatedArgs struct {
+	Paths []string `json:"paths,omitempty" jsonschema:"notebooks and folders; default: the whole repository"`
 }
 
 // runNotebook runs a notebook and reports its steps as they start.
@@ -39,27 +47,79 @@ func (s *server) runNotebook(ctx context.Context, req *mcp.CallToolRequest, in s
 			return answer{}, err
 		}
 	}
-	p := &progress{to: func(n, of int, words string) {
-		if token := req.Params.GetProgressToken(); token != nil {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token,
-				Progress: float64(n), Total: float64(of), Message: words}) // a client that is gone ends ctx
-		}
-	}}
-	code, words, err := s.Do(ctx, child.Call{Args: args, Stdin: values, To: &lines{each: p.event}})
+	p := s.progress(ctx, req)
+	code, words, err := p.follow(s, ctx, child.Call{Args: args, Stdin: values})
 	if err != nil {
 		return answer{}, err
 	}
 	if p.run == "" {
 		return answer{}, child.Said(code, words)
 	}
-	return s.shown(ctx, string(p.run))
+	got, err := s.shown(ctx, string(p.run))
+	if err == nil && !in.Full {
+		got.doc, err = passed(got.doc)
+	}
+	return got, err
+}
+
+// runOutdated runs what is not current, and says what the gate says then.
+func (s *server) runOutdated(ctx context.Context, req *mcp.CallToolRequest, in outdatedArgs) (answer, error) {
+	args := []string{"run", "--outdated", s.floor, "--events=-", "--no-progress-bar", "--"}
+	for _, name := range in.Paths {
+		path, err := s.inside(name)
+		if err != nil {
+			return answer{}, err
+		}
+		args = append(args, path)
+	}
+	p := s.progress(ctx, req)
+	code, words, err := p.follow(s, ctx, child.Call{Args: args})
+	if err != nil {
+		return answer{}, err
+	}
+	if p.run == "" && code != 0 {
+		return answer{}, child.Said(code, words)
+	}
+	doc, err := s.Document(ctx, "gate", "--json")
+	return answer{doc: doc, text: quoted(words) + "gate: " + string(doc)}, err
+}
+
+// PassDocument is what the tool run gives of a run that passed, unless the whole document is asked for.
+type PassDocument struct {
+	Run     runs.RunID  `json:"run_id"`
+	Status  runs.Status `json:"status"`
+	Steps   int         `json:"steps"`           // of the notebook
+	Changed int         `json:"changed"`         // files
+	Files   []string    `json:"files,omitempty"` // the first of those that changed
+	More    string      `json:"more"`            // how to get the rest
+}
+
+// maxFiles bounds the names in a PassDocument, in bytes.
+const maxFiles = 160
+
+// passed makes the document of a run that passed short. That of any other stays.
+func passed(doc []byte) ([]byte, error) {
+	var r ranDocument
+	if err := codec.Unmarshal(doc, &r); err != nil || r.Status != string(runs.Pass) {
+		return doc, err
+	}
+	p := PassDocument{Run: r.Run, Status: runs.Pass, Steps: len(r.Steps),
+		Changed: len(r.Changed), More: "show, or run with full=true, gives all; changes gives the patch"}
+	left := maxFiles
+	for _, f := range r.Changed {
+		if left -= len(codec.RawOf(f.Path)) + 1; left < 0 {
+			break
+		}
+		p.Files = append(p.Files, f.Path)
+	}
+	return made("mcp-pass", p), nil
 }
 
 // commandLine is the command line of a run. What it does not offer cannot be asked for: --branch, --in-place, --copy,
 // --cwd, --kernel, --allow-errors and limits of time.
 func (s *server) commandLine(in startArgs) ([]string, error) {
 	// A call is answered with one run.
-	args := []string{"run", "--events=-", "--no-progress-bar", "--log-level=ERROR", "--attempts=1"}
+	args := []string{"run", s.floor, "--events=-", "--no-progress-bar", "--log-level=ERROR", "--attempts=1"}
 	path, err := s.existing(in.Notebook)
 	if err != nil {
 		return nil, err
@@ -110,61 +170,140 @@ func (s *server) commandLine(in startArgs) ([]string, error) {
 	return args, nil
 }
 
-// progress turns the events of a run into notifications.
+// progress turns the events of runs into notifications.
 type progress struct {
-	to        func(n, of int, words string)
-	run       runs.RunID
-	all, last int
-	done      map[notebooks.StepID]bool
+	store runs.Store
+	to    func(done float64, of int, words string)
+	mutex sync.Mutex
+	run   runs.RunID
+	step  string // that runs; "" between steps
+	out   string // folder of its files in the record
+	all   int
+	done  int
+	beats int // since the step began
+	last  float64
+}
+
+func (s *server) progress(ctx context.Context, req *mcp.CallToolRequest) *progress {
+	return &progress{store: s.store, last: -1, to: func(done float64, of int, words string) {
+		if token := req.Params.GetProgressToken(); token != nil {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token,
+				Progress: done, Total: float64(of), Message: words}) // a client that is gone ends ctx
+		}
+	}}
+}
+
+// follow calls the program, and reports its steps and, at each beat, the last line of the step that runs.
+func (p *progress) follow(s *server, ctx context.Context, call child.Call) (code int, words string, err error) {
+	call.To = &lines{each: p.event}
+	ended, quiet := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(quiet)
+		tick := time.NewTicker(s.beat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.beat()
+			case <-ended:
+				return
+			}
+		}
+	}()
+	code, words, err = s.Do(ctx, call)
+	close(ended)
+	<-quiet
+	return code, words, err
 }
 
 func (p *progress) event(line []byte) {
 	var e struct {
+		Type runs.EventType   `json:"type"`
 		Step notebooks.StepID `json:"step"`
+	}
+	if codec.Unmarshal(line, &e) != nil {
+		return
+	}
+	switch e.Type {
+	case runs.RunStarted, runs.PlanUpdated, runs.StepStarted, runs.StepFinished, runs.RunCompleted:
+	default:
+		return
+	}
+	var more struct {
 		Data struct {
 			Run   runs.RunID `json:"run_id"`
+			Dir   string     `json:"dir"`
 			Steps []struct {
 				Action string `json:"action"`
 			} `json:"steps"`
 		} `json:"data"`
 	}
-	head := struct {
-		Type runs.EventType `json:"type"`
-	}{}
-	if codec.Unmarshal(line, &head) != nil {
+	if codec.Unmarshal(line, &more) != nil {
 		return
 	}
-	switch head.Type {
-	case runs.RunStarted, runs.PlanUpdated, runs.StepStarted, runs.StepFinished, runs.RunCompleted:
-	default:
-		return
-	}
-	if codec.Unmarshal(line, &e) != nil {
-		return
-	}
-	switch head.Type {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	switch d := more.Data; e.Type {
 	case runs.RunStarted:
-		p.run, p.last, p.done = e.Data.Run, -1, map[notebooks.StepID]bool{}
+		p.run = d.Run
 	case runs.PlanUpdated:
-		for _, s := range e.Data.Steps {
+		for _, s := range d.Steps {
 			if s.Action == "run" {
 				p.all++
 			}
 		}
 	case runs.StepStarted:
-		p.say(fmt.Sprintf("step %d of %d: %s", len(p.done)+1, p.all, e.Step))
+		p.step, p.out, p.beats = string(e.Step), d.Dir, 0
+		p.say(float64(p.done), fmt.Sprintf("step %d of %d: %s", p.done+1, p.all, p.step))
 	case runs.StepFinished:
-		p.done[e.Step] = true
+		p.step = ""
+		p.done++
 	case runs.RunCompleted:
-		p.say("the record is complete")
+		p.say(float64(p.done), "the record is complete")
 	}
 }
 
-// say reports how many steps are done. The number must grow with every notification.
-func (p *progress) say(words string) {
-	if n := len(p.done); n > p.last {
-		p.last = n
-		p.to(n, p.all, words)
+// beat reports the last line of the step that runs.
+func (p *progress) beat() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.step == "" {
+		return
+	}
+	p.beats++
+	words := "step " + p.step
+	if line := lastLine(runs.At(p.store.Path(p.run)), p.out); line != "" {
+		words += ", data that it printed: " + line
+	}
+	p.say(float64(p.done)+1-1/float64(p.beats+1), words)
+}
+
+// lastLine is the end of what a step has printed so far, on the stream that it wrote to last.
+func lastLine(record *runs.Record, folder string) (line string) {
+	var newest time.Time
+	for _, stream := range []string{"stdout", "stderr"} {
+		file, err := record.Open(folder + "/" + stream)
+		if err != nil {
+			continue
+		}
+		info, err := file.Stat()
+		if at, can := file.(io.ReaderAt); can && err == nil && info.Size() > 0 && !info.ModTime().Before(newest) {
+			tail := make([]byte, min(info.Size(), 1024))
+			if n, _ := at.ReadAt(tail, info.Size()-int64(len(tail))); n > 0 {
+				text := bytes.TrimRight(tail[:n], "\r\n")
+				newest, line = info.ModTime(), plain.Cut(plain.Line(text[bytes.LastIndexByte(text, '\n')+1:]), 200)
+			}
+		}
+		_ = file.Close() // it was only read
+	}
+	return line
+}
+
+// say reports how much is done. The number must grow with every notification.
+func (p *progress) say(done float64, words string) {
+	if done > p.last {
+		p.last = done
+		p.to(done, p.all, words)
 	}
 }
 

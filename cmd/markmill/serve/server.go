@@ -16,6 +16,7 @@ import (
 	"markmill/cmd/markmill/mcp"
 	"markmill/engine"
 	"markmill/engine/worktree"
+	"markmill/notebooks/codec"
 	"markmill/render/html"
 	"markmill/runs"
 	"markmill/runs/index"
@@ -95,10 +96,21 @@ func newServer(o Options, d door, say func(string)) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	var head worktree.OID
+	if repo != nil {
+		if head, err = repo.Head(); err != nil {
+			return nil, err
+		}
+	}
+	floor, err := engine.NewFloor(head, nil)
+	if err != nil {
+		return nil, err
+	}
 	return &server{Options: o, hooks: pushes,
 		outdated: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, 1)},
 
-		agents: mcp.NewHTTP(mcp.Options{Program: o.Program, Version: o.Version, Root: root}, agentOf),
+		agents: mcp.NewHTTP(mcp.Options{Program: o.Program, Version: o.Version, Root: root,
+			Store: eng.Store(api.RootOf(repo)).Dir, Floor: string(codec.RawOf(floor))}, agentOf),
 		engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
 		program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, maxPrograms)},
 		guard:   g}, nil
