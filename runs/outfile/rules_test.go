@@ -64,3 +64,14 @@ func TestTargetInsideAGitDirectory(t *testing.T) {
 		}
 	}
 }
+
+func TestWorkflows(t *testing.T) {
+	for name, want := range map[string]bool{".github/workflows/ci.yml": true, ".gitea/workflows/x.yaml": true,
+		".forgejo/workflows/x.yml": true, ".gitlab-ci.yml": true, "sub/.pre-commit-config.yaml": true,
+		"Jenkinsfile": true, "src/Jenkinsfile.go": false,
+		"docs/github/workflows/ci.yml": false, "markmill.yml": false} {
+		if got := IsWorkflow(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
