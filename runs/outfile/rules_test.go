@@ -65,7 +65,7 @@ func TestTargetInsideAGitDirectory(t *testing.T) {
 	}
 }
 
-func TestWorkflowsAreKnown(t *testing.T) {
+func TestWorkflows(t *testing.T) {
 	for name, want := range map[string]bool{".github/workflows/ci.yml": true, ".gitea/workflows/x.yaml": true,
 		".forgejo/workflows/x.yml": true, ".gitlab-ci.yml": true, "sub/.pre-commit-config.yaml": true,
 		"Jenkinsfile": true, "src/Jenkinsfile.go": false,
