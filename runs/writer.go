@@ -100,7 +100,9 @@ func (w Writer) WriteFile(path string, data []byte) (Digest, error) {
 }
 
 // WriteStream is the function of that name for bytes that are masked as they come.
-func (w Writer) WriteStream(path string, write func(w io.Writer) error) error { return WriteStream(path, write) }
+func (w Writer) WriteStream(path string, write func(w io.Writer) error) error {
+	return WriteStream(path, write)
+}
 
 // WriteNew is the function WriteNewFile for a file of a store.
 func (w Writer) WriteNew(path string, data []byte) (Digest, error) {
