@@ -254,7 +254,7 @@ var openers = []string{"writer.go", "files.go", "journal.go", "lock.go", "open.g
 func checkStoreFiles(set *token.FileSet, file *ast.File, name string) (found []string) {
 	inRuns := path.Dir(name) == "runs"
 	if strings.HasSuffix(name, "_test.go") || within(path.Dir(name), "runs/index") || // SQLite writes that, from records
-		 inRuns && slices.Contains(openers, path.Base(name)) {
+		inRuns && slices.Contains(openers, path.Base(name)) {
 		return nil
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
