@@ -17,7 +17,7 @@ type StepStartedData struct {
 	Inside        bool   `json:"inside,omitzero"`
 	// Settings is the digest of what kernels: in markmill.yaml says of the kernel.
 	Settings Digest `json:"settings,omitzero"`
-	Attempt       int    `json:"attempt"` // from 1
+	Attempt  int    `json:"attempt"` // from 1
 	// LostIn is the step in which the interpreter of this step's session ended: this step is the first of a new
 	// interpreter, without the state.
 	LostIn  notebooks.StepID `json:"lost_in,omitzero"`

@@ -150,8 +150,8 @@ func RecordProver(base *worktree.Files, settings engine.Config, store runs.Store
 		if v.Signed.Counts() {
 			p = review.Proof{Level: review.Signed, Run: string(v.Run.ID), Signed: true, Words: v.Signed.Words()}
 		} else if from := store.Brought(v.Run.ID); from != "" {
-			p = review.Proof{Level: review.Claimed, Words: fmt.Sprintf("its record came from %s, and no allowed signer "+
-				"signed it", plain.Escape(from))}
+			p = review.Proof{Level: review.Claimed, Words: fmt.Sprintf("its record came from %s, and no "+
+				"allowed signer signed it", plain.Escape(from))}
 		}
 		repetitions, err := reruns()
 		own := slices.DeleteFunc(slices.Clone(repetitions[v.Run.ID]), func(r *runs.Record) bool {
