@@ -59,7 +59,8 @@ func (p *Plan) carry(ctx context.Context, e *Engine) error {
 	if p.notReused = p.cannotReuse(); p.notReused != "" {
 		return nil
 	}
-	list, err := e.Store(p.request.Repository).List()
+	store := e.Store(p.request.Repository)
+	list, err := store.List()
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (p *Plan) carry(ctx context.Context, e *Engine) error {
 			break
 		}
 		i := &InterruptedRun{Dir: entry.Dir, forked: true}
-		if entry.Status != runs.Pass || !p.isOf(entry) || i.read() != nil {
+		if entry.Status != runs.Pass || !p.isOf(entry) || store.Brought(entry.ID) != "" || i.read() != nil {
 			continue
 		}
 		looked++
@@ -89,8 +90,8 @@ func (p *Plan) carry(ctx context.Context, e *Engine) error {
 	}
 	if best.before > 0 { // the original run may be an older one
 		for _, c := range best.run.Run.Carried() {
-			i := &InterruptedRun{Dir: e.Store(p.request.Repository).Path(c.Run), forked: true}
-			if i.read() != nil || i.Run.Status() != runs.Pass {
+			i := &InterruptedRun{Dir: store.Path(c.Run), forked: true}
+			if store.Brought(c.Run) != "" || i.read() != nil || i.Run.Status() != runs.Pass {
 				continue
 			}
 			if err := best.compare(ctx, e, p, i, view); err != nil {

@@ -253,7 +253,8 @@ type Program struct {
 	Digest  string `json:"digest,omitzero"` // sha256:… of its file
 	// it lies in the worktree, or in the checkout and Git does not ignore it: steps or a branch can replace it
 	Inside bool `json:"inside,omitzero"`
-	// Settings is the digest of what kernels: in markmill.yaml says of the kernel, and of others that take its languages.
+	// Settings is the digest of what kernels: in markmill.yaml says of the kernel, and of others that take its
+	// languages.
 	Settings string `json:"settings,omitzero"`
 }
 
@@ -270,7 +271,8 @@ type Input struct {
 	Tree string `json:"tree,omitzero"` // a folder with everything below it
 	// Names is the digest of the names and kinds in a folder that was listed.
 	Names string `json:"names,omitzero"`
-	// Attributes is what .gitattributes makes of the bytes when they are checked out, as "eol=crlf"; of a tree a digest.
+	// Attributes is what .gitattributes makes of the bytes when they are checked out, as "eol=crlf"; of a tree, a
+	// digest.
 	Attributes string `json:"attributes,omitzero"`
 	// Ignored says that Git ignores the file: no commit has it. Blob is a digest with a key of the store then.
 	Ignored bool   `json:"ignored,omitzero"`

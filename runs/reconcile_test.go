@@ -66,8 +66,8 @@ func TestReconcileLeavesAWholeRun(t *testing.T) {
 	}
 }
 
-// TestReconcileKeepsNoForgedPass: a run that passed wrote SHA256SUMS before its verdict. Without it, or with a file that
-// the journal gives another digest of, somebody has changed the record.
+// TestReconcileKeepsNoForgedPass: a run that passed wrote SHA256SUMS before its verdict. Without it, or with a file
+// that the journal gives another digest of, somebody has changed the record.
 func TestReconcileKeepsNoForgedPass(t *testing.T) {
 	never := func(*Record, *Run) error { t.Error("files were written"); return nil }
 	for name, change := range map[string]func(dir string) error{

@@ -13,8 +13,8 @@ import (
 )
 
 // Reconcile completes the records of the runs in a store that were interrupted, and returns those that it completed, as
-// they were listed before. A run that had its verdict keeps it, and its views are written again. A record that cannot be
-// completed does not keep others from being completed.
+// they were listed before. A run that had its verdict keeps it, and its views are written again. A record that cannot
+// be completed does not keep others from being completed.
 func Reconcile(store runs.Store, now func() time.Time) ([]runs.Entry, error) {
 	entries, err := store.List()
 	if err != nil {

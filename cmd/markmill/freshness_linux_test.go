@@ -150,8 +150,8 @@ func TestReuseIsTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 3))
 	p := newProofs(t, map[string]string{"data/a": "1\n", "data/b": "2\n", "lib.sh": "f() { cat data/a; }\n"})
 	steps := []string{
-		"```bash {#one}\n. ./lib.sh; f > one; echo ${FOO-none} >> one; f > $TMPDIR/t; glue one \"$(cat one)\"; [ -e made ] || cp one " +
-			"made\n```\n",
+		"```bash {#one}\n. ./lib.sh; f > one; echo ${FOO-none} >> one; f > $TMPDIR/t; " +
+			"glue one \"$(cat one)\"; [ -e made ] || cp one made\n```\n",
 		"```python {#two}\nx = open('one').read() + open('data/b').read()\nopen('two', 'w').write(x)\n" +
 			"glue('two', x)\n```\n",
 		"```bash {#three}\nls data > three; cat three\n```\n",
@@ -159,7 +159,8 @@ func TestReuseIsTheSame(t *testing.T) {
 		"```bash {#check .test}\ntest -s two\n```\n",
 	}
 	settings := []string{"reads: on\n", "kernels: {bash: {program: ./shell}}\n",
-		"kernels: {own: {command: [./shell, '{file}'], languages: [bash]}}\n", "kernels: {node: {program: ./shell}}\n"}
+		"kernels: {own: {command: [./shell, '{file}'], languages: [bash]}}\n",
+		"kernels: {node: {program: ./shell}}\n"}
 	p.write("shell", "#!/bin/sh\nexport FOO=0\nexec bash \"$@\"\n")
 	p.shell("chmod +x shell")
 	carried := 0

@@ -229,8 +229,8 @@ func (t *Tree) gitCheckout(ctx context.Context, paths []string) error {
 }
 
 // gitHash has the Git program store a file whose content passes through a filter. It works in the run's own repository,
-// whose settings no step can write: a filter is a command. What is stored decides, too: it is put into an index where it
-// may, as `git hash-object` reads none.
+// whose settings no step can write: a filter is a command. Where the blob that is stored decides, too, it is put into
+// an index: `git hash-object` reads none.
 func (t *Tree) gitHash(ctx context.Context, path string, e *snapshot.Entry, conv rules.Conversion) (object.Digest,
 	error) {
 	if !repo.HaveGit() {

@@ -208,7 +208,8 @@ func TestConversions(t *testing.T) {
 		g.Git("add", ".gitattributes")
 		g.Git("commit", "-qm", "attributes")
 		for _, autocrlf := range []string{"false", "true", "input"} {
-			if !thorough && name != "auto" && (autocrlf == "input" && name != "ident" || autocrlf == "false" && name != "missing") {
+			if !thorough && name != "auto" && (autocrlf == "input" && name != "ident" ||
+				autocrlf == "false" && name != "missing") {
 				continue
 			}
 			t.Run(name+" "+autocrlf, func(t *testing.T) {

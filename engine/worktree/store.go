@@ -34,8 +34,8 @@ func (s *Source) CheckStore(dir string) error {
 		return &notebooks.Error{Kind: notebooks.KindInput, File: dir,
 			Msg: fmt.Sprintf("Git tracks %s: the branch may have brought these records, so they are not used",
 				quote.Escaped(tracked)),
-			Hint: fmt.Sprintf("remove them: git rm -rf :/%s (if you made them here, keep the files: git rm -r --cached "+
-				":/%[1]s)", name)}
+			Hint: fmt.Sprintf("remove them: git rm -rf :/%s (if you made them here, keep the files: git rm -r "+
+				"--cached :/%[1]s)", name)}
 	}
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return &notebooks.Error{Kind: notebooks.KindInput, File: dir,

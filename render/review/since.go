@@ -159,7 +159,9 @@ func (r *reviewer) affected() {
 
 // mayTouch reports whether the run of an output may depend on something that the branch changed, by its manifest alone.
 func (r *reviewer) mayTouch(name string) bool {
-	return r.touches(fresh.SettingsFile) || slices.ContainsFunc(r.head.reads[name].Read, func(in notebooks.Input) bool { return r.touches(in.Path) })
+	return r.touches(fresh.SettingsFile) || slices.ContainsFunc(r.head.reads[name].Read, func(in notebooks.Input) bool {
+		return r.touches(in.Path)
+	})
 }
 
 // touches reports whether the branch changed a file, something in a folder, or attributes that may be theirs.

@@ -17,6 +17,7 @@ import (
 	"markmill/cmd/api/rerun"
 	"markmill/engine"
 	"markmill/engine/worktree"
+	"markmill/render/plain"
 	"markmill/render/review"
 	"markmill/runs"
 	"markmill/runs/outfile"
@@ -149,12 +150,18 @@ func RecordProver(base *worktree.Files, settings engine.Config, store runs.Store
 		p := review.Proof{Level: review.Recorded, Run: string(v.Run.ID)}
 		if v.Signed.Counts() {
 			p = review.Proof{Level: review.Signed, Run: string(v.Run.ID), Signed: true, Words: v.Signed.Words()}
+		} else if from := store.Brought(v.Run.ID); from != "" {
+			p = review.Proof{Level: review.Claimed, Words: fmt.Sprintf("its record came from %s, and no "+
+				"allowed signer signed it", plain.Escape(from))}
 		}
 		repetitions, err := reruns()
-		if err != nil || len(repetitions[v.Run.ID]) == 0 {
+		own := slices.DeleteFunc(slices.Clone(repetitions[v.Run.ID]), func(r *runs.Record) bool {
+			return store.Brought(runs.RunID(filepath.Base(r.Path()))) != ""
+		})
+		if err != nil || len(own) == 0 {
 			return p
 		}
-		by, err := rerun.Agreeing(store, v, repetitions[v.Run.ID], settings.Normalize, signers)
+		by, err := rerun.Agreeing(store, v, own, settings.Normalize, signers)
 		if err == nil && by != "" {
 			p.Level, p.Words = review.Repeated, strings.TrimPrefix(p.Words+"; repeated by "+string(by), "; ")
 		}
