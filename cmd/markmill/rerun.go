@@ -124,7 +124,8 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 				return engine.Sinks{}, err
 			}
 			return engine.Sinks{Views: a.views(""), Sign: a.signWith(key),
-				Observers: []engine.Observer{{Event: seen.event, Output: seen.output, Unfinished: seen.progress.Unfinished, Files: a.written(seen)}}}, nil
+				Observers: []engine.Observer{{Event: seen.event, Output: seen.output,
+					Unfinished: seen.progress.Unfinished, Files: a.written(seen)}}}, nil
 		}})
 	var damaged *rerun.DamagedError
 	switch {

@@ -47,7 +47,8 @@ func (a *app) runPlan(ctx context.Context, eng *engine.Engine, plan *engine.Plan
 		return err
 	}
 	sinks := a.sinks(output, held, key,
-		engine.Observer{Event: watch.event, Output: watch.output, Unfinished: watch.progress.Unfinished, Files: a.written(watch)})
+		engine.Observer{Event: watch.event, Output: watch.output,
+			Unfinished: watch.progress.Unfinished, Files: a.written(watch)})
 	result, err := eng.Run(ctx, plan, sinks)
 	if err == nil {
 		err = a.signRecord(result.Dir, key)

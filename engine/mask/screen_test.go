@@ -215,7 +215,8 @@ func TestScreenShowsNoValue(t *testing.T) {
 func TestScreenShowsTheRest(t *testing.T) {
 	s := New([]string{"not in any of these"})
 	rapid.Check(t, func(t *rapid.T) {
-		text := torn([]string{"\r", "\b", "\x1b[31m", "\x1b[0m", "\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[3G", "\x1b[2D", "\x1b[4C",
+		text := torn([]string{"\r", "\b", "\x1b[31m", "\x1b[0m", "\x1b[K", "\x1b[1K", "\x1b[2K",
+			"\x1b[3G", "\x1b[2D", "\x1b[4C",
 			"\x1b]0;title\x07", "\x1b(B", "\x07", "\x7f"}).Draw(t, "text")
 		var before, after terminal
 		before.show(text)
@@ -247,7 +248,8 @@ func TestUnfinishedBelongsToNoValue(t *testing.T) {
 
 func TestUnfinished(t *testing.T) {
 	m := New(hostile).Stream()
-	for _, c := range [][2]string{{"password: s3c", "password: "}, {"x", "password: s3cx"}, {"\rs3cr-et:a", "***sword: s3cx"},
+	for _, c := range [][2]string{{"password: s3c", "password: "}, {"x", "password: s3cx"},
+		{"\rs3cr-et:a", "***sword: s3cx"},
 		{"\n", ""}, {"two ab\n", ""}, {"cd e", ""}, {"x", "two ab\ncd ex"}} {
 		m.Next([]byte(c[0]))
 		if got := string(m.Unfinished()); got != c[1] {
