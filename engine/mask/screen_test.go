@@ -265,6 +265,7 @@ func TestScreenKeepsColors(t *testing.T) {
 		"\x1b[31mred\x1b[0m\n":                    "\x1b[31mred\x1b[0m\n",
 		"\x1b[31m10%\r\x1b[32m100%\x1b[0m done\n": "\x1b[0m\x1b[31m\x1b[32m100%\x1b[0m done\n",
 		"\x1b[1mab\x1b[0mcd\rx\n":                 "x\x1b[0m\x1b[1mb\x1b[0mcd\n",
+		"ab\r\x1b[31m\n":                          "ab\x1b[0m\x1b[31m\n",
 		"s3c\x1b[1mr-et\x1b[0m and\n":             "***\x1b[1m\x1b[0m and\n",
 		"s3cr-\x1b[2Get\n":                        "***\n",
 	} {
@@ -295,6 +296,17 @@ func TestFound(t *testing.T) {
 		}
 		if got = append(got, m.Rest()...); string(got) != c.want {
 			t.Errorf("%q gives %q; want %q", c.pieces, got, c.want)
+		}
+	}
+}
+
+// Where a line is too long to hold, a value and a sequence are found across the place where it is cut.
+func TestLongLine(t *testing.T) {
+	s := New(hostile)
+	for n := maxLine - 30; n < maxLine+3; n++ {
+		text := strings.Repeat("x", n) + "\x1b[1m \x1b]0;title\x07s3c\x1b[1mr-et\u009b \n"
+		if got, want := s.Text(text), strings.Repeat("x", n)+"\x1b[1m ***\x1b[1m \n"; got != want {
+			t.Fatalf("after %d bytes: %q; want %q", n, got[n:], want[n:])
 		}
 	}
 }
