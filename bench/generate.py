@@ -49,6 +49,27 @@ def bash_inputs(folder, name, count):
     write(folder, name + ".sh", "set -euo pipefail\n" + "".join(steps))
 
 
+MASKED_LINES = {
+    "plain": r"2026-11-21T10:52:20Z INFO build: compiling package engine/worktree ok\n",
+    "coloured": r"2026-11-21T10:52:20Z \x1b[32mINFO\x1b[0m build: \x1b[1mcompiling\x1b[0m package engine/worktree ok\n",
+    "cursor moves": r"\x1b[2K\rdownload 10%\x1b[2K\rdownload 20%\x1b[2K\rdownload 30%\x1b[2K\rdownload done\n",
+}
+
+
+def masked_inputs(folder, size):
+    """For each kind of line a step that prints size bytes of it, without a secret and with one."""
+    for kind, line in MASKED_LINES.items():
+        code = (f"python3 -c \"\nimport sys\nblock = '{line}' * 500\n"
+                f"for _ in range({size} // len(block)): sys.stdout.write(block)\n\"\n")
+        for secret in (False, True):
+            front = "---\nsecrets: [BENCH_SECRET]\n---\n" if secret else ""
+            write(folder, masked_name(kind, secret) + ".md", front + "# Flood\n\n" + fence("bash {#flood}", code))
+
+
+def masked_name(kind, secret):
+    return "masked-" + kind.replace(" ", "-") + ("-secret" if secret else "")
+
+
 def flood_inputs(folder, name, size):
     """One step that prints size bytes of text lines."""
     code = f"yes 'The quick brown fox jumps over the lazy dog, over and over: 0123456' | head -c {size} || true\n"

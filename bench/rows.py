@@ -239,6 +239,19 @@ def flood(b, size=1 << 30, peer_size=100 << 20, rounds=3):
         Figure("markmill, peak memory", max(c.rss for c in costs["markmill"]), "MiB", 64)], notes)
 
 
+def masking(b, size=200_000_000, rounds=5):
+    generate.masked_inputs(b.folder, size)
+    b.env["BENCH_SECRET"] = "hunter2-is-it-9Zq"
+    cases = [(kind, secret) for kind in generate.MASKED_LINES for secret in (False, True)]
+    costs = b.compare("200 MB printed by one step", [
+        b.markmill(generate.masked_name(*case), label=case[0] + (", with a secret" if case[1] else ""),
+                   clean=[b.env["MARKMILL_DIR"]]) for case in cases], rounds)
+    cpu = {name: median(c.cpu for c in runs) for name, runs in costs.items()}
+    return Row("200 MB printed by one step, masked", costs, [
+        Figure(f"{kind}, with a secret / without, CPU", cpu[kind + ", with a secret"] / cpu[kind], "×")
+        for kind in generate.MASKED_LINES])
+
+
 def parse(b, fences=38_000, size=10_000_000):
     generate.fences_input(b.folder, "fences", fences, size)
     shutil.copy(b.input("fences.md"), b.input("fences.runme.md"))
@@ -593,6 +606,6 @@ def status(b, notebooks=300):
 
 ALL = {"start": start, "three": three_python, "many": many_python, "bash": twenty_bash,
        "kernel": kernel, "disk": disk, "ipynb": ipynb,
-       "flood": flood, "parse": parse, "diff": diff, "strip": strip, "large": large, "sweep": sweep, "status": status,
+       "flood": flood, "masking": masking, "parse": parse, "diff": diff, "strip": strip, "large": large, "sweep": sweep, "status": status,
        "pool": pool, "growth": growth, "reads": reads, "watch": watch}
 QUICK = ("three", "bash")

@@ -22,7 +22,8 @@ func (p *Plan) jupyter() bool { return p.notebook.Form == ipynb.Form }
 func (p *Plan) ordered() bool { return p.jupyter() || p.request.OutputForm == ipynb.Form }
 
 // writeOutputs records the results of a step in their order, besides its streams.
-func (r *run) writeOutputs(step notebooks.StepID, dir string, out kernel.Outcome, streams [2]*stream, done *runs.StepFinishedData) error {
+func (r *run) writeOutputs(step notebooks.StepID, dir string, out kernel.Outcome, streams [2]*stream,
+	done *runs.StepFinishedData) error {
 	if !r.plan.ordered() {
 		return nil
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 func TestTheOrderOfAMaskedStreamIsItsFiles(t *testing.T) {
-	s := &stream{dir: t.TempDir(), name: "stdout", mask: mask.New([]string{"hunter2-is-it"}).Stream(), keys: keys.Shown(nil).Stream()}
+	s := &stream{dir: t.TempDir(), name: "stdout",
+		mask: mask.New([]string{"hunter2-is-it"}).Stream(), keys: keys.Shown(nil).Stream()}
 	var list []runs.OutputData
 	for _, piece := range []struct{ kind, text string }{
 		{runs.OutputStream, "before hunter2-is-it\n"}, {runs.OutputResult, ""}, {runs.OutputCleared,

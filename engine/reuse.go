@@ -189,7 +189,8 @@ func (r *run) replay(ctx context.Context, s *PlannedStep, was *runs.StepRecord) 
 			return nil, artifact(err)
 		}
 		done = runs.StepFinishedData{Index: s.Index}
-		if done, err = r.execute(ctx, s, session, again.dir, done, dir, r.ws.displayDir(s, attempt), liveOutput{}); err != nil {
+		if done, err = r.execute(ctx, s, session, again.dir, done, dir, r.ws.displayDir(s, attempt),
+			liveOutput{}); err != nil {
 			return nil, err
 		}
 		if done.Status == was.Finished.Status || attempt >= was.Finished.Attempts || ctx.Err() != nil {

@@ -42,7 +42,9 @@ func TestStreamAnyCut(t *testing.T) {
 		last, _ := m.At(0)
 		for n := range text {
 			at, known := m.At(int64(n))
-			within := slices.ContainsFunc(m.changed, func(p change) bool { return p.start < int64(n) && int64(n) < p.end })
+			within := slices.ContainsFunc(m.changed, func(p change) bool {
+				return p.start < int64(n) && int64(n) < p.end
+			})
 			starts := slices.ContainsFunc(m.changed, func(p change) bool { return p.start == int64(n) })
 			if !known || at < last || !within && !starts && out.String()[at] != text[n] || starts &&
 				!strings.HasPrefix(out.String()[at:], Mark) {

@@ -215,7 +215,8 @@ func TestScreenShowsNoValue(t *testing.T) {
 func TestScreenShowsTheRest(t *testing.T) {
 	s := New([]string{"not in any of these"})
 	rapid.Check(t, func(t *rapid.T) {
-		text := torn([]string{"\r", "\b", "\x1b[31m", "\x1b[0m", "\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[3G", "\x1b[2D", "\x1b[4C",
+		text := torn([]string{"\r", "\b", "\x1b[31m", "\x1b[0m", "\x1b[K", "\x1b[1K", "\x1b[2K",
+			"\x1b[3G", "\x1b[2D", "\x1b[4C",
 			"\x1b]0;title\x07", "\x1b(B", "\x07", "\x7f"}).Draw(t, "text")
 		var before, after terminal
 		before.show(text)
@@ -247,7 +248,8 @@ func TestUnfinishedBelongsToNoValue(t *testing.T) {
 
 func TestUnfinished(t *testing.T) {
 	m := New(hostile).Stream()
-	for _, c := range [][2]string{{"password: s3c", "password: "}, {"x", "password: s3cx"}, {"\rs3cr-et:a", "***sword: s3cx"},
+	for _, c := range [][2]string{{"password: s3c", "password: "}, {"x", "password: s3cx"},
+		{"\rs3cr-et:a", "***sword: s3cx"},
 		{"\n", ""}, {"two ab\n", ""}, {"cd e", ""}, {"x", "two ab\ncd ex"}} {
 		m.Next([]byte(c[0]))
 		if got := string(m.Unfinished()); got != c[1] {
@@ -263,6 +265,7 @@ func TestScreenKeepsColors(t *testing.T) {
 		"\x1b[31mred\x1b[0m\n":                    "\x1b[31mred\x1b[0m\n",
 		"\x1b[31m10%\r\x1b[32m100%\x1b[0m done\n": "\x1b[0m\x1b[31m\x1b[32m100%\x1b[0m done\n",
 		"\x1b[1mab\x1b[0mcd\rx\n":                 "x\x1b[0m\x1b[1mb\x1b[0mcd\n",
+		"ab\r\x1b[31m\n":                          "ab\x1b[0m\x1b[31m\n",
 		"s3c\x1b[1mr-et\x1b[0m and\n":             "***\x1b[1m\x1b[0m and\n",
 		"s3cr-\x1b[2Get\n":                        "***\n",
 	} {
@@ -293,6 +296,17 @@ func TestFound(t *testing.T) {
 		}
 		if got = append(got, m.Rest()...); string(got) != c.want {
 			t.Errorf("%q gives %q; want %q", c.pieces, got, c.want)
+		}
+	}
+}
+
+// Where a line is too long to hold, a value and a sequence are found across the place where it is cut.
+func TestLongLine(t *testing.T) {
+	s := New(hostile)
+	for n := maxLine - 30; n < maxLine+3; n++ {
+		text := strings.Repeat("x", n) + "\x1b[1m \x1b]0;title\x07s3c\x1b[1mr-et\u009b \n"
+		if got, want := s.Text(text), strings.Repeat("x", n)+"\x1b[1m ***\x1b[1m \n"; got != want {
+			t.Fatalf("after %d bytes: %q; want %q", n, got[n:], want[n:])
 		}
 	}
 }

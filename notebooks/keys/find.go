@@ -31,7 +31,8 @@ type Found struct {
 // word reports which bytes are those of a token.
 var word = func() (set [256]bool) {
 	for c := range set {
-		set[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || c == '.'
+		set[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+			c == '_' || c == '-' || c == '.'
 	}
 	return set
 }()

@@ -37,8 +37,10 @@ func TestForms(t *testing.T) {
 			}
 		}
 	})
-	for _, text := range []string{"AKIAIOSFODNN7EXAMPLE", "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "sk-learn-is-a-library-of-python",
-		"-----BEGIN PRIVATE KEY-----\nis how it begins", "-----BEGIN CERTIFICATE-----\n" + strings.Repeat("MIIB", 30) + "\n",
+	for _, text := range []string{"AKIAIOSFODNN7EXAMPLE", "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+		"sk-learn-is-a-library-of-python",
+		"-----BEGIN PRIVATE KEY-----\nis how it begins",
+		"-----BEGIN CERTIFICATE-----\n" + strings.Repeat("MIIB", 30) + "\n",
 		"a_ghp_" + strings.Repeat("aB1cD2eF3", 4), "-----BEGIN PUBLIC KEY-----\n" + strings.Repeat("MIIB", 30)} {
 		if got, _ := Shown(nil).Hide([]byte(text)); string(got) != text {
 			t.Errorf("%q gives %q", text, got)
@@ -47,13 +49,14 @@ func TestForms(t *testing.T) {
 }
 
 func TestPrivateKeys(t *testing.T) {
+	encrypted := "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n"
 	for text, want := range map[string]string{
 		"a\n" + pem + "\nb\n": "a\nprivate key, not shown\nb\n",
-		`{"key": "` + strings.ReplaceAll(pem, "\n", `\n`) + `\n"}`:                              `{"key": "private key, not shown\n"}`,
-		"+" + strings.ReplaceAll(pem, "\n", "\n+") + "\n+x\n":                                   "+private key, not shown\n+x\n",
-		"    " + strings.ReplaceAll(pem, "\n", "\r\n    ") + "\r\n":                             "    private key, not shown\r\n",
-		pem[:120] + "\nthat is all\n":                                                           "private key, not shown\nthat is all\n",
-		strings.Replace(pem, "\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n", 1): "private key, not shown",
+		`{"key": "` + strings.ReplaceAll(pem, "\n", `\n`) + `\n"}`: `{"key": "private key, not shown\n"}`,
+		"+" + strings.ReplaceAll(pem, "\n", "\n+") + "\n+x\n":      "+private key, not shown\n+x\n",
+		"  " + strings.ReplaceAll(pem, "\n", "\r\n  ") + "\r\n":    "  private key, not shown\r\n",
+		pem[:120] + "\nthat is all\n":                              "private key, not shown\nthat is all\n",
+		strings.Replace(pem, "\n", encrypted, 1):                   "private key, not shown",
 	} {
 		if got, _ := Shown(nil).Hide([]byte(text)); string(got) != want {
 			t.Errorf("%q gives %q; want %q", text, got, want)
@@ -61,7 +64,8 @@ func TestPrivateKeys(t *testing.T) {
 	}
 	shown := Shown{}
 	shown.Add([]byte(pem))
-	for _, text := range []string{pem, strings.ReplaceAll(pem, "\n", `\n`), "+" + strings.ReplaceAll(pem, "\n", "\n  ")} {
+	for _, text := range []string{pem, strings.ReplaceAll(pem, "\n", `\n`),
+		"+" + strings.ReplaceAll(pem, "\n", "\n  ")} {
 		if got, found := shown.Hide([]byte(text)); string(got) != text || found != nil {
 			t.Errorf("a key that is shown: %q gives %q", text, got)
 		}

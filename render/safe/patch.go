@@ -20,14 +20,17 @@ const PatchBytes = 64 << 10
 func Patch(files fs.FS, rec runs.StepRecord) (e Excerpt, escaped bool, err error) {
 	patch := rec.Patch
 	p := patchLines{files: patch.Files}
-	if f := rec.Finished; f != nil && slices.ContainsFunc(f.Hidden, func(h runs.HiddenData) bool { return h.Path != "" }) {
+	hidden := func(file int) bool {
+		return rec.Finished != nil && slices.ContainsFunc(rec.Finished.Hidden, func(h runs.HiddenData) bool {
+			return h.Path != "" && (file < 0 || h.Index == file)
+		})
+	}
+	if hidden(-1) {
 		whole, err := fs.ReadFile(files, patch.Patch)
 		if err != nil {
 			return e, false, err
 		}
-		whole = keys.Shown(nil).HidePatch(whole, func(file int, _ []string) bool {
-			return slices.ContainsFunc(f.Hidden, func(h runs.HiddenData) bool { return h.Path != "" && h.Index == file })
-		})
+		whole = keys.Shown(nil).HidePatch(whole, func(file int, _ []string) bool { return hidden(file) })
 		return CutText(Clean(whole, p.line), PatchBytes), p.escaped, nil
 	}
 	e, err = ExcerptFile(files, patch.Patch, PatchBytes, p.line)
