@@ -144,8 +144,8 @@ func TestHowStepsEnd(t *testing.T) {
 			want: "a pass, b pass"},
 		"mode none": {front: "mode: none\n", steps: step("#a", "write x 1"), status: runs.Fail,
 			blockers: []string{"mode: none"}, want: "a pass"},
-		"changed after the test": {steps: step("#a", "write x 1") + step("#t .test", "same x 1") + step("#b", "write x 2"),
-			status: runs.Fail, blockers: []string{"what was tested is not what is left"},
+		"changed after the test": {steps: step("#a", "write x 1") + step("#t .test", "same x 1") +
+			step("#b", "write x 2"), status: runs.Fail, blockers: []string{"what was tested is not what is left"},
 			want: "a pass, t pass, b pass"},
 		"written after the test": {steps: step("#t .test", "print x") + step("#b", "write x 1"), status: runs.Pass,
 			want: "t pass, b pass"},

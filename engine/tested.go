@@ -116,8 +116,8 @@ func configuresTests(p string) bool {
 
 // testSettings are settings of test runners, and what interpreters load by itself.
 var testSettings = []string{
-	"conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "sitecustomize.py", "usercustomize.py", // Python
-	"package.json", "tsconfig.json", // Node
+	"conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "sitecustomize.py", "usercustomize.py",
+	"package.json", "tsconfig.json",
 	"go.mod", "go.work", "Cargo.toml", "pom.xml", "build.gradle", "CTestTestfile.cmake",
 }
 

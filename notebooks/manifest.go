@@ -118,8 +118,8 @@ func (s *ManifestStep) Tolerated() bool {
 	return s.Status == "allowed" || s.Status == "pass" && s.Exit != nil && *s.Exit != 0
 }
 
-// HidesFailures reports whether the step is said to have passed though its runner counted failed tests, and nothing says
-// that they were allowed or expected. Versions before the code tests_failed wrote such steps.
+// HidesFailures reports whether the step is recorded as passed although its test runner counted failures, which were
+// neither allowed nor expected. Versions before the code tests_failed wrote such steps.
 func (s *ManifestStep) HidesFailures() bool {
 	return s.Status == "pass" && !s.Tolerated() && s.Tests != nil && s.Tests.Failed > 0 &&
 		!slices.Contains(s.Weakened, TagAllowFailure)

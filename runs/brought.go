@@ -16,10 +16,8 @@ func (s Store) MarkBrought(id RunID, from string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return cannotWrite(name, err)
 	}
-	if err := os.WriteFile(name, []byte(from+"\n"), 0o644); err != nil {
-		return cannotWrite(name, err)
-	}
-	return nil
+	_, err := s.Writer.WriteFile(name, []byte(from+"\n"))
+	return err
 }
 
 // Brought returns where the record of a run came from, "" if it was made in this store. What it says was not seen here:

@@ -151,8 +151,8 @@ type HiddenData struct {
 	Index int    `json:"index,omitzero"` // in diff: of the file in the patch, from 0
 }
 
-// HidesFailures reports whether a step is recorded as passed though its runner counted failed tests. Versions before the
-// code tests_failed recorded such steps.
+// HidesFailures reports whether a step is recorded as passed although its test runner counted failures. Versions before
+// the code tests_failed recorded such steps.
 func (f *StepFinishedData) HidesFailures() bool {
 	return f.Status == StepPassed && f.Exit == 0 && f.Tests != nil && f.Tests.Failed > 0
 }

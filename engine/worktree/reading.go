@@ -43,7 +43,8 @@ const inPlace = "the run worked in the folder itself"
 
 // watchReads begins to watch what is read, after everything is in place.
 func (t *Tree) watchReads() {
-	r := &reading{pending: map[string]bool{}, walked: map[string]bool{}, replays: map[string]bool{}, files: map[string]notebooks.StepID{},
+	r := &reading{pending: map[string]bool{}, walked: map[string]bool{}, replays: map[string]bool{},
+		files:   map[string]notebooks.StepID{},
 		folders: map[string]notebooks.StepID{}, ignored: map[string]object.Digest{}}
 	t.reading = r
 	if r.unknown = t.opt.ReadsOff; r.unknown != "" {
@@ -183,8 +184,8 @@ func (t *Tree) takeReads(keep func(path string) bool) {
 	}
 }
 
-// walkedReads notes what a walk found by access times. The engine itself reads what has changed: that a step opened that,
-// only inotify tells.
+// walkedReads notes what a walk found by access times. The engine itself reads what has changed: that a step opened
+// such a file, only inotify tells.
 func (t *Tree) walkedReads(found map[string]bool) {
 	for p := range found {
 		_, changed := t.total[p]
@@ -202,8 +203,8 @@ func (t *Tree) walkedReads(found map[string]bool) {
 // Reads is what a step read first: what no step before it read, of the base tree.
 type Reads []notebooks.Input
 
-// Opened is what a step opened, whether it stands in the base or the run made it, and whether an earlier step read it or
-// not. A file that is opened to be written is in it, too. Of a carried step it is what all steps up to it read.
+// Opened is what a step opened: files of the base and of the run, also those that an earlier step read. A file that is
+// opened to be written is in it, too. Of a carried step it is what all steps up to it read.
 type Opened map[string]bool
 
 // Split returns the files and the folders, with paths as in a Change; the root is ".".

@@ -41,8 +41,8 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 			line("- " + reason)
 		}
 	}
-	for _, words := range []string{judgesWords(m.Judges), WrittenAfterWords(m.WrittenAfter), checksWords(m), givenWords(m),
-		headlineWords(m, headline)} {
+	for _, words := range []string{judgesWords(m.Judges), writtenAfterWords(m.WrittenAfter), checksWords(m),
+		givenWords(m), headlineWords(m, headline)} {
 		if words != "" {
 			line("")
 			line(words)
@@ -310,8 +310,8 @@ func judgesWords(j *notebooks.ManifestJudges) string {
 	return words + "; nothing was judged without the change"
 }
 
-// WrittenAfterWords names what was written during the last test or after it; "" if that is nothing.
-func WrittenAfterWords(paths []string) string {
+// writtenAfterWords names what was written during the last test or after it; "" if that is nothing.
+func writtenAfterWords(paths []string) string {
 	if len(paths) == 0 {
 		return ""
 	}
