@@ -188,10 +188,10 @@ func (p *Plan) narrow() {
 }
 
 // inPlaceRefused returns an error for --in-place if a policy keeps runs out of the checkout: an option must not be
-// ignored silently. It also returns one for a notebook that works in the checkout without the operator's word.
+// ignored silently.
 func (p *Plan) inPlaceRefused() error {
 	if !p.request.InPlace {
-		return p.inPlaceByNotebook()
+		return nil
 	}
 	if p.floor.Mode != "" {
 		return refused("--in-place: whoever runs notebooks here keeps them out of the checkout", "leave the option out")
@@ -212,17 +212,18 @@ func (p *Plan) inPlaceRefused() error {
 	return nil
 }
 
-// inPlaceByNotebook returns an error if the notebook alone says that the run works in the checkout.
-func (p *Plan) inPlaceByNotebook() error {
+// inPlaceByNotebook returns an error if the notebook alone says that the run works in the checkout: neither an option,
+// nor the policies, nor the operator of the server that imposes a floor.
+func (p *Plan) inPlaceByNotebook(floor *Floor) notebooks.ErrorList {
 	silent := func(policy placedPolicy) bool { return policy.Rules.Mode != runs.MutationInPlace }
-	if p.source == nil || p.mode() != runs.MutationInPlace ||
+	if p.source == nil || p.request.InPlace || p.mode() != runs.MutationInPlace || floor != nil && floor.Mode == "" ||
 		len(p.policies) > 0 && !slices.ContainsFunc(p.policies, silent) {
 		return nil
 	}
 	at := p.notebook.Front.ModeAt
-	return &notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: at.Line, Col: at.Col,
+	return notebooks.ErrorList{{Kind: notebooks.KindOption, File: p.request.Path, Line: at.Line, Col: at.Col,
 		Msg:  "mode: in-place changes the checkout itself, and a notebook alone cannot ask for that",
-		Hint: "run it with --in-place, or write mode: in-place into the policy of " + ConfigFile}
+		Hint: "run it with --in-place, or write mode: in-place into the policy of " + ConfigFile}}
 }
 
 // protected are the files that decide what a run may do. No run of a repository with a policy may change them.

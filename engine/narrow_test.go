@@ -266,7 +266,7 @@ func TestInPlaceByNotebook(t *testing.T) {
 		p := &Plan{notebook: &notebooks.Notebook{Front: notebooks.Front{Mode: runs.MutationInPlace}},
 			source: &worktree.Source{}, policies: c.policies, request: Request{InPlace: c.option}}
 		p.narrow()
-		if err := p.inPlaceRefused(); (err != nil) != c.refused || p.mode() != c.mode {
+		if err := p.inPlaceByNotebook(nil); (len(err) > 0) != c.refused || p.mode() != c.mode {
 			t.Errorf("%s: refused: %v; mode %s", c.name, err, p.mode())
 		}
 	}

@@ -122,6 +122,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	base := p.chooseBase(ctx, e.homes())
 	if base == nil {
 		errs.add(p.usePolicies(e))
+		errs.add(p.inPlaceByNotebook(e.Floor))
 	}
 	return p.bind(ctx, e, errs, base)
 }
@@ -227,6 +228,7 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 		return nb, err
 	}
 	nb.Warnings = append(nb.Warnings, p.missingSecrets(e.Getenv, nb.Params)...)
+	nb.Warnings = append(nb.Warnings, p.inPlaceByNotebook(e.Floor)...)
 	var errs errorList
 	errs.add(noSteps(nb))
 	errs.add(schedule.Check(nb, e.Getenv))

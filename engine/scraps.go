@@ -48,7 +48,9 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 		if scrap.Value, err = r.plan.mask.JSON(scrap.Value, true); err != nil {
 			return err
 		}
-		scrap.Value = codec.Raw(r.rec.hide(s.ID, "scrap", string(scrap.Value)))
+		if scrap.Value != nil { // that of a file has none
+			scrap.Value = codec.Raw(r.rec.hide(s.ID, "scrap", string(scrap.Value)))
+		}
 		r.scraps[scrap.Name] = scrap
 		if err := r.rec.emit(runs.ScrapRecorded, s.ID, scrap); err != nil {
 			return err

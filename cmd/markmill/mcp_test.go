@@ -391,7 +391,7 @@ func TestMCPFloor(t *testing.T) {
 	// steps of any notebook are in the sandbox, in a worktree
 	outside := filepath.Join(testSetup.disk, filepath.Base(root)+"-outside")
 	t.Cleanup(func() { os.Remove(outside) })
-	write("escape.md", mcpStep("sandbox: off\nmode: in-place", "echo x >mine; cd "+root+"\n"+
+	write("escape.md", mcpStep("sandbox: off", "echo x >mine; cd "+root+"\n"+
 		"git branch evil || true\nenv -u MARKMILL_RUN_ID -u MARKMILL_DEPTH "+builtProgram(t)+" approve gated || true\n"+
 		"echo x >"+outside+" || true\necho x >"+root+"/there || true"))
 	c.call("run", map[string]any{"notebook": "gated.md"})

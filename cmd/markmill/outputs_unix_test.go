@@ -63,6 +63,7 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 	p.write("work/.github/workflows/ci.yml", "of CI\n")
 	p.write("work/kept/forbidden.md", "of the policy\n")
 	if mode != "folder" {
+		p.write("work/.gitignore", ".markmill/\n")
 		p.write("work/markmill.yaml", "policy: {forbid: [kept/**]}\n")
 		p.link("../home/out.md", "work/committed.md")
 		p.link("../home", "work/committed")
