@@ -254,3 +254,11 @@ func (c *agentClient) append(name, text string) {
 		c.t.Fatal(err)
 	}
 }
+
+// blocked runs a notebook that needs an approval, which nobody may have given.
+func (l *agentLab) blocked() {
+	l.t.Helper()
+	if out, code := l.markmill("run", "need.md"); code != exitBlocked {
+		l.t.Errorf("a notebook that nobody approved ended with exit code %d:\n%s", code, out)
+	}
+}

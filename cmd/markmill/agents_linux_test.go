@@ -178,14 +178,6 @@ func (l *agentLab) admit(args ...string) {
 	}
 }
 
-// blocked runs a notebook that needs an approval, which nobody may have given.
-func (l *agentLab) blocked() {
-	l.t.Helper()
-	if out, code := l.markmill("run", "need.md"); code != exitBlocked {
-		l.t.Errorf("a notebook that nobody approved ended with exit code %d:\n%s", code, out)
-	}
-}
-
 // run runs the task, and returns its record, verified, and the verdict with the codes of the blockers.
 func (l *agentLab) run(args ...string) (*runs.Run, string, string) {
 	l.t.Helper()

@@ -460,7 +460,8 @@ func TestMCPFloor(t *testing.T) {
 	}
 
 	lifted := startMCPClient(t, mcpOptions(t, root, engine.FloorLifts...))
-	write("all.md", mcpStep("secrets: [MCP_TEST_SECRET]\ncopy: [kept.env]\nsandbox: off\nmode: in-place", "echo x >mine"))
+	write("all.md", mcpStep("secrets: [MCP_TEST_SECRET]\ncopy: [kept.env]\nsandbox: off\nmode: in-place",
+		"echo x >mine"))
 	ran := lifted.call("run", map[string]any{"notebook": "all.md"})
 	if _, err := os.Lstat(filepath.Join(root, "mine")); err != nil || ran["status"] != "pass" {
 		t.Errorf("all is lifted: %v %v", ran, err)
@@ -485,9 +486,9 @@ func TestMCPWrites(t *testing.T) {
 	root := mcpRepository(t)
 	c := newMCPClient(t, root)
 	good := mcpStep("", "true")
-	for _, name := range []string{"CLAUDE.md", "claude.local.md", "AGENTS.md", "docs/agents.md", "GEMINI.md", "SKILL.md",
-		"copilot-instructions.md", "x.instructions.md", "x.prompt.md", ".claude/commands/x.md", ".github/x.md", "a/.x/b.md",
-		".hidden.md", "PULL_REQUEST_TEMPLATE.md", "docs/PULL_REQUEST_TEMPLATE/x.md"} {
+	for _, name := range []string{"CLAUDE.md", "claude.local.md", "AGENTS.md", "docs/agents.md", "GEMINI.md",
+		"SKILL.md", "copilot-instructions.md", "x.instructions.md", "x.prompt.md", ".claude/commands/x.md",
+		".github/x.md", "a/.x/b.md", ".hidden.md", "PULL_REQUEST_TEMPLATE.md", "docs/PULL_REQUEST_TEMPLATE/x.md"} {
 		c.refused("new_notebook", map[string]any{"notebook": name, "content": good})
 	}
 	for _, content := range []string{"Prose alone.\n", "```bash {#x timeout=secret}\ntrue\n```\n",

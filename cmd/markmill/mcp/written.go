@@ -33,8 +33,8 @@ func (s *server) writable(name string) (string, error) {
 	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 		if part != "." && strings.HasPrefix(part, ".") || strings.EqualFold(part, "PULL_REQUEST_TEMPLATE") ||
 			strings.EqualFold(part, "ISSUE_TEMPLATE") {
-			return "", fmt.Errorf("%s is in a hidden folder or among the templates of a forge; give a notebook another "+
-				"folder", plain.OneLine(rel))
+			return "", fmt.Errorf("%s is in a hidden folder or among the templates of a forge; give a notebook "+
+				"another folder", plain.OneLine(rel))
 		}
 	}
 	if instructs.MatchString(filepath.Base(rel)) {
@@ -52,8 +52,8 @@ func (s *server) write(ctx context.Context, doc NotebookDocument, text, was []by
 		return answer{}, err
 	}
 	if len(nb.Steps) == 0 {
-		return answer{}, fmt.Errorf("%s would have no step; a fence is a step by an id or a tag, such as ```bash {#try}",
-			doc.Notebook)
+		return answer{}, fmt.Errorf("%s would have no step; a fence is a step by an id or a tag, such as "+
+			"```bash {#try}", doc.Notebook)
 	}
 	before := 0
 	if was != nil {
