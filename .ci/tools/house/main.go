@@ -95,6 +95,7 @@ var writers = []writer{
 	{"cmd/api/schedules", "the state of schedules, in the store, and a temporary folder"},
 	{"cmd/api/views.go", "the views of a record"},
 	{"cmd/markmill/convert.go", "nothing: it only reads below a folder"},
+	{"cmd/markmill/mcp/edit.go", "a temporary folder"},
 	{"cmd/markmill/pager.go", "pages in the cache"},
 	{"cmd/markmill/queue", "the folders of workers, records that come back, and parts of them"},
 	{"cmd/markmill/serve/launch.go", "temporary files without a name; it only looks at notebooks"},

@@ -62,10 +62,8 @@ func (s *server) write(ctx context.Context, doc NotebookDocument, text, was []by
 		}
 	}
 	full := filepath.Join(s.root, doc.Notebook)
-	folders, err := makeFolders(filepath.Dir(full))
-	if err == nil {
-		err = replace(full, text)
-	}
+	folders := missingFolders(filepath.Dir(full))
+	err = replace(full, text)
 	errs := 0
 	if err == nil {
 		errs, doc.Check, err = s.mistakes(ctx, doc.Notebook)
@@ -102,15 +100,14 @@ func replace(path string, data []byte) error {
 	return errors.Join(file.Write(data), file.Close())
 }
 
-// makeFolders makes a folder and those above it, and lists what it made, the deepest first.
-func makeFolders(folder string) (made []string, err error) {
+// missingFolders lists a folder and those above it that are not there, the deepest first.
+func missingFolders(folder string) (missing []string) {
 	for at := folder; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
-			break
+			return missing
 		}
-		made = append(made, at)
+		missing = append(missing, at)
 	}
-	return made, os.MkdirAll(folder, 0o755)
 }
 
 // mistakes is what check finds in a notebook.
