@@ -241,7 +241,7 @@ func (f *File) Beside(id runs.RunID, path string, data []byte) error {
 	last := len(parts) - 1
 	root, err := descend(f.root, parts[:last])
 	if err != nil {
-		return fmt.Errorf("%s is not written: %w", path, err)
+		return fmt.Errorf("%s is not written: %w", filepath.Join(filepath.Dir(f.path), filepath.FromSlash(path)), err)
 	}
 	err = replace(root, runs.StagedName(parts[last], id), parts[last], bytesOf(data))
 	if root != f.root {
