@@ -64,6 +64,15 @@ func (in inputs) Ignored(name, was string) (now string, ok bool, err error) {
 	return now, ok, err
 }
 
+// Dependency identifies a folder of dependencies in the checkout.
+func (in inputs) Dependency(name string) (digest string, ok bool) {
+	root, ok := in.View.Root()
+	if !ok || in.on == nil {
+		return "", false
+	}
+	return engine.LookUpDependency(root, name)
+}
+
 // Declared looks a declared input up. A manifest may name anything, so that only plain names are looked for on PATH,
 // and only regular files are read.
 func (in inputs) Declared(was notebooks.DeclaredInput) (now notebooks.DeclaredInput, ok bool, err error) {
