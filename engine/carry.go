@@ -259,9 +259,12 @@ func (i *InterruptedRun) otherwise(ctx context.Context, e *Engine, p *Plan, was 
 		if step.Step == nil {
 			continue
 		}
-		if words := e.otherProgram(step.Step); words != "" {
+		if words := e.otherProgram(step.Step, p.root(), run.Inputs.Dependencies); words != "" {
 			return words, nil
 		}
+	}
+	if path := otherDependency(p.root(), run.Inputs.Dependencies); path != "" {
+		return path + " has other packages than then, or its lock file changed", nil
 	}
 	declared := p.notebook.Front.Inputs
 	if len(declared) != len(run.Inputs.Declared) {
@@ -280,14 +283,17 @@ func (i *InterruptedRun) otherwise(ctx context.Context, e *Engine, p *Plan, was 
 }
 
 // otherProgram returns why an interpreter is not the recorded one; "" if it is.
-func (e *Engine) otherProgram(step *runs.StepStartedData) string {
+func (e *Engine) otherProgram(step *runs.StepStartedData, root string, deps []notebooks.Dependency) string {
 	base := filepath.Base(step.Program)
 	digest, err := e.digestOfProgram(step.Program)
 	list, _ := e.Getenv("PATH")
-	found := false
+	found := slices.ContainsFunc(deps, func(d notebooks.Dependency) bool { // it need not be active
+		return slices.Contains(environments, d.Path) &&
+			filepath.Dir(step.Program) == filepath.Join(root, filepath.FromSlash(d.Path), "bin")
+	})
 	for _, dir := range filepath.SplitList(list) { // another program of that name may precede it now
 		path := filepath.Join(dir, base)
-		if _, statErr := e.digestOfProgram(path); statErr == nil {
+		if _, statErr := e.digestOfProgram(path); statErr == nil && !found {
 			found = path == step.Program
 			break
 		}

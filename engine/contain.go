@@ -156,16 +156,17 @@ func (w *workspace) confine(o *kernel.Options, s *PlannedStep) error {
 		spec.ReadOnly = w.kept()
 	}
 	spec.Filter, spec.IPC = d.Filter != "", d.IPC == "namespace"
-	switch {
-	case !spec.Needed():
-		return nil
-	case spec.OnThread():
-		o.Confine = spec.Confine
+	if !spec.Needed() {
 		return nil
 	}
 	text, err := spec.JSON()
 	if err != nil {
 		return err
+	}
+	o.Order = string(text)
+	if spec.OnThread() {
+		o.Confine = spec.Confine
+		return nil
 	}
 	file := filepath.Join(w.work.Sandbox, filepath.Base(o.Private)+".json")
 	if err := os.WriteFile(file, text, 0o600); err != nil {

@@ -200,7 +200,10 @@ func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 	for _, m := range p.missingSecrets(e.Getenv, p.open()) {
 		block(runs.CodeSecretMissing, "secrets", m.Msg+"; "+m.Hint)
 	}
-	if refusal := p.contain(ctx, e); refusal != "" {
+	for _, refusal := range []string{p.contain(ctx, e), p.checkTree(e)} {
+		if refusal == "" {
+			continue
+		}
 		block(runs.CodeProviderUnavailable, "", refusal)
 	}
 	p.decideAgents()

@@ -57,6 +57,11 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 		env["MARKMILL_DIR"] = filepath.Join(work.Inner, innerStore) // steps cannot write the store of the checkout
 	}
 	env["MARKMILL_DEPTH"] = strconv.Itoa(w.plan.depth + 1)
+	if dir := w.pythonEnvironment(env); dir != "" {
+		env["VIRTUAL_ENV"] = dir
+		env["PATH"] = work.Glue + string(filepath.ListSeparator) + filepath.Join(dir, "bin") +
+			string(filepath.ListSeparator) + path
+	}
 	w.confineEnv(env, work)
 	for name, v := range w.plan.notebook.Front.Env {
 		env[name] = w.expandEnv(v)

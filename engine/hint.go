@@ -27,6 +27,9 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 	if words := r.leftOut(s, done); words != "" {
 		return words
 	}
+	if words := r.refusedByOverlay(done); words != "" {
+		return words
+	}
 	for _, u := range r.plan.unset() {
 		if u.Step.ID == s.ID {
 			return fmt.Sprintf("$%s is never set; did you mean $%s?", u.Name, u.Near)
@@ -106,6 +109,33 @@ func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
 	return ""
 }
 
+// overlayRefuses is a line in which a program says what a folder of dependencies refuses and another would not.
+var overlayRefuses = lazyregexp.New(`(?i)cross-device|EXDEV|resource busy|EBUSY|value too large for defined|EOVERFLOW`)
+
+// refusedByOverlay says that a failed step met the limits of a folder of dependencies.
+func (r *run) refusedByOverlay(done *runs.StepFinishedData) string {
+	if r.ws.opened == nil {
+		return ""
+	}
+	text := r.endOf(done.Stderr.File)
+	if done.Error != nil {
+		text = done.Error.Value + "\n" + text
+	}
+	for line := range strings.Lines(text) {
+		if !overlayRefuses.MatchString(line) {
+			continue
+		}
+		for _, d := range r.ws.opened.Dependencies {
+			if strings.Contains(line, d.Path) {
+				return fmt.Sprintf("%[1]s is mounted over the checkout's: it cannot be removed or renamed, and who is "+
+					"not root can neither rename a folder of the checkout in it nor write a file of another group; "+
+					"--copy %[1]s gives the run a folder of its own", d.Path)
+			}
+		}
+	}
+	return ""
+}
+
 // endOf is the end of a stream, where a program's last messages are.
 func (r *run) endOf(file string) string {
 	const most = 4 << 10
@@ -140,7 +170,7 @@ func namesIn(line string) (names []string) {
 // inWorktree makes a path that a step names relative to the root of the worktree.
 func (r *run) inWorktree(s *PlannedStep, name string) (rel string, ok bool) {
 	if filepath.IsAbs(name) {
-		below, err := filepath.Rel(r.ws.tree.Dir(), name)
+		below, err := filepath.Rel(r.ws.tree.Dir(), r.ws.real(name))
 		return filepath.ToSlash(below), err == nil && filepath.IsLocal(below) && below != "."
 	}
 	dir := s.Cwd

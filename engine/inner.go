@@ -113,7 +113,7 @@ func (n *innerRuns) take(step notebooks.StepID) ([]runs.InnerRun, error) {
 	for _, entry := range entries {
 		name := filepath.Join(n.ws.work.Inner, entry.Name())
 		dir, err := readPath(name)
-		if step != "" && err == nil && n.mayBeAlive(dir) {
+		if step != "" && err == nil && n.mayBeAlive(n.ws.real(dir)) {
 			continue
 		}
 		taken = append(taken, runs.InnerRun{RunID: runs.RunID(n.rec.conceal(entry.Name())),
@@ -140,6 +140,7 @@ var errNotYet = errors.New("not yet")
 func (n *innerRuns) takeEntry(step notebooks.StepID, id string) (*runs.InnerRun, error) {
 	name := filepath.Join(n.ws.work.Inner, id)
 	dir, err := readPath(name)
+	dir = n.ws.real(dir)
 	if err == nil && step != "" && n.mayBeAlive(dir) {
 		return nil, errNotYet
 	}

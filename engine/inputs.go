@@ -129,6 +129,9 @@ func (r *run) unread(ctx context.Context, was *runs.StepRecord) (bool, error) {
 			return false, err
 		}
 	}
+	if otherDependency(r.plan.root(), then.Dependencies) != "" {
+		return false, nil
+	}
 	for _, d := range then.Declared {
 		if now, err := LookUpInput(ctx, d, r.eng.Getenv, view); err != nil || now != d {
 			return false, err
@@ -186,6 +189,12 @@ func (r *run) recordInputs(ctx context.Context) error {
 			return err
 		}
 		in.Declared = append(in.Declared, now)
+	}
+	if r.ws.opened != nil {
+		for _, d := range r.ws.opened.Dependencies {
+			in.Dependencies = append(in.Dependencies,
+				notebooks.Dependency{Path: d.Path, Digest: digestOfDependency(d)})
+		}
 	}
 	if in.Unknown == "" {
 		if in.Programs, err = programs(r.rec.events); err != nil {

@@ -59,6 +59,7 @@ var rules = []rule{
 		policy: 1, own: 1},
 	{key: "network", word: func(f *notebooks.Front) *string { return &f.Network }, scale: networkScale,
 		policy: 1, own: 1},
+	{key: "tree", word: func(f *notebooks.Front) *string { return &f.Tree }, scale: treeScale, policy: 1, own: 1},
 	{key: "processes", word: func(f *notebooks.Front) *string { return &f.Processes }, scale: processesScale, policy: 1,
 		own: 1},
 }

@@ -444,11 +444,11 @@ func firstOf(list []string) string {
 }
 
 // LeftBehind lists the uncommitted files that the run does not see. The notebook is not one of them: it runs as it is
-// on disk.
+// on disk. Neither is what was installed.
 func (p *Plan) LeftBehind() []string {
 	if p.request.InPlace || p.request.Dirty != DirtyIgnore || p.source == nil {
 		return nil
 	}
 	notebook, _ := p.source.Relative(p.request.Path)
-	return slices.DeleteFunc(p.DirtyPaths(), func(path string) bool { return path == notebook })
+	return slices.DeleteFunc(p.DirtyPaths(), func(path string) bool { return path == notebook || installedFile(path) })
 }

@@ -41,7 +41,7 @@ func Sandboxes() []string { return slices.Clone(sandboxScale) }
 
 // policyKeys are read like those of the front matter, by the notebook's own readers.
 var policyKeys = []string{"allow", "forbid", "protect", "protect-mode", "limits", "require", "forbidden_actions",
-	"mode", "risk", "sandbox", "network", "processes", "timeout", "run-timeout"}
+	"mode", "risk", "sandbox", "network", "tree", "processes", "timeout", "run-timeout"}
 
 // readPolicy reads the value of policy:.
 func readPolicy(file string, n *yaml.Node) (*Policy, error) {

@@ -16,6 +16,9 @@ import (
 // programOf identifies the file of an interpreter, and says whether steps or the repository can replace it. A file that
 // cannot be read has no digest, and equals no other.
 func (r *run) programOf(path string) (digest runs.Digest, inside bool) {
+	if real := r.ws.real(path); !r.ws.isDependency(path) {
+		path = real
+	}
 	digest, _ = r.eng.digestOfProgram(path)
 	real, err := filepath.EvalSymlinks(path)
 	return digest, r.ws.holds(path) || err == nil && r.ws.holds(real)

@@ -133,7 +133,7 @@ func (p *Plan) contract() runs.ContractData {
 		ApprovalRequired: p.needsApproval(), EvidenceExpectations: f.Require, RiskClass: f.Risk,
 		DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
 		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout),
-		Sandbox: f.Sandbox, Network: f.Network, Processes: f.Processes, Narrowed: p.narrowed,
+		Sandbox: f.Sandbox, Network: f.Network, Tree: f.Tree, Processes: f.Processes, Narrowed: p.narrowed,
 	}
 	for _, each := range p.policies {
 		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest,

@@ -48,6 +48,7 @@ type Request struct {
 	InPlace bool                `json:"in_place,omitzero"`
 	// ignored files to copy into the worktree, besides the notebook's own list
 	Copy     []string `json:"copy,omitempty"`
+	Tree     string   `json:"tree,omitzero"` // runs.TreeMounted, which is then required, TreeSeparate; "" is either
 	Branch   string   `json:"branch,omitzero"`
 	KeepTree bool     `json:"keep_tree,omitzero"`
 	// where steps start, relative to the worktree; "" is its root

@@ -231,7 +231,11 @@ func (r *run) do(ctx context.Context) (err error) {
 		}},
 		{"", func() error { return r.steps(steps) }},
 		{"judge", func() error { return r.judgeAgain(steps) }},
-		{"close kernels", r.sessions.close},
+		{"close kernels", func() error {
+			err := r.sessions.close()
+			r.ws.place.Leave()
+			return err
+		}},
 		{"settle", func() error { return r.settle(uncancelled) }},
 		{"inputs", func() error { return r.recordInputs(uncancelled) }},
 		{"checks", func() error { return r.check(uncancelled) }},

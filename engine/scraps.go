@@ -80,6 +80,7 @@ func (r *run) keepScrapFile(step notebooks.StepID, scrap *runs.ScrapData, dir, d
 	if !filepath.IsAbs(from) {
 		from = filepath.Join(display, from)
 	}
+	from = r.ws.real(from)
 	if err := r.ws.checkReadable(from); err != nil {
 		return err
 	}

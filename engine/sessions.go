@@ -54,7 +54,7 @@ func (l *sessions) of(ctx context.Context, s *PlannedStep) (kernel.Session, erro
 		return live, kernel.Ready(ctx, live, l.plan.values())
 	}
 	cwd := l.plan.request.Cwd
-	if info, err := os.Stat(l.ws.startDir()); cwd != "" && (err != nil || !info.IsDir()) {
+	if info, err := os.Stat(l.ws.real(l.ws.startDir())); cwd != "" && (err != nil || !info.IsDir()) {
 		return nil, &notebooks.Error{Kind: notebooks.KindProvider,
 			Msg:  fmt.Sprintf("--cwd %s: the worktree has no such folder", cwd),
 			Hint: "name a folder of the base commit, relative to its root", Err: err}
@@ -97,7 +97,7 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 		Program: l.eng.Config.Kernels[s.Kernel.Name()].Program, Dir: l.ws.startDir(), Env: l.ws.env,
 		Params:  l.plan.values(),
 		Private: private, Strict: front.Strict == nil || *front.Strict, Scraps: l.ws.work.Scraps, Grace: grace,
-		Waits: l.waits, Mark: l.ws.mark, EndWithStep: front.Processes == processesStep,
+		Waits: l.waits, Mark: l.ws.mark, Place: l.ws.place, EndWithStep: front.Processes == processesStep,
 	}
 	if l.waits {
 		o.Params = nil

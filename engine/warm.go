@@ -103,11 +103,13 @@ func (w *Warm) Fits(p *Plan, e *Engine) bool {
 	if live == nil || !live.Alive() || !reflect.DeepEqual(stamps(live.Info().Program), w.stamps) {
 		return false
 	}
-	next := &workspace{eng: e, plan: p, rec: w.rec, root: w.root, work: w.work, tree: w.tree, mark: w.mark}
+	next := &workspace{eng: e, plan: p, rec: w.rec, root: w.root, work: w.work, tree: w.tree, mark: w.mark,
+		place: w.place, at: w.at, opened: w.opened}
 	return reflect.DeepEqual(w.plan.notebook.Front, p.notebook.Front) && reflect.DeepEqual(w.plan.sandbox, p.sandbox) &&
 		reflect.DeepEqual(w.eng.Config, e.Config) && w.plan.request.Cwd == p.request.Cwd &&
 		w.plan.depth == p.depth && e.Cache == w.eng.Cache && e.Tools == w.eng.Tools &&
-		slices.Equal(next.environment(w.work, w.tree.Dir()), w.env) && reflect.DeepEqual(next.grants(), w.granted)
+		slices.Equal(next.environment(w.work, next.seen()), w.env) && reflect.DeepEqual(next.grants(), w.granted) &&
+		next.sameDependencies()
 }
 
 // stamps identify an interpreter, the folder of its packages, and how each was when.
@@ -141,8 +143,8 @@ func (r *run) useWarm() error {
 	return nil
 }
 
-// open makes the workspace, or takes the one that is ready.
-func (r *run) open(ctx context.Context) error {
+// openWorkspace makes the workspace, or takes the one that is ready.
+func (r *run) openWorkspace(ctx context.Context) error {
 	if r.warm == nil {
 		return r.ws.open(ctx, r.sessions.processes)
 	}
@@ -161,6 +163,7 @@ func (r *run) dropWarm() {
 // take is open for a workspace that is there.
 func (w *workspace) take(ctx context.Context, from *Warm, processes func() []int) (err error) {
 	w.work, w.tree, w.warden, w.granted = from.work, from.tree, from.warden, from.granted
+	w.place, w.at, w.opened = from.place, from.at, from.opened
 	w.ready = from.rec.id
 	w.owned = w.ownFolders()
 	w.tree.Rename(string(w.rec.id), w.plan.ownOutput(), processes)
@@ -171,7 +174,7 @@ func (w *workspace) take(ctx context.Context, from *Warm, processes func() []int
 		return err
 	}
 	w.head, _ = w.plan.source.Head()
-	w.env = w.environment(w.work, w.tree.Dir())
+	w.env = w.environment(w.work, w.seen())
 	return w.guarded()
 }
 

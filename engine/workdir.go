@@ -27,6 +27,9 @@ type workdir struct {
 	Home    string // of steps in a strict sandbox
 	Agents  string // homes of agents, a folder a turn; made when it is needed
 	Inner   string // where runs inside steps leave the paths of their records
+	Objects string // the source's folders of objects, where the worktree covers them
+	Deps    string // what steps write into folders of dependencies
+	Tool    string // stands for the program of the commands if the worktree covers it; "" if not
 	release func()
 
 	innerMade time.Time // modification time of Inner when it was made
@@ -34,11 +37,14 @@ type workdir struct {
 
 // makeWorkdir makes a run's folder. The folder gets its name when it is complete and locked, so that another process
 // that sweeps at this moment leaves it alone.
-func (e *Engine) makeWorkdir(root string) (*workdir, error) {
+// covered is the path that the worktree may be mounted at; "" is none.
+func (e *Engine) makeWorkdir(root, covered string) (*workdir, error) {
 	making := unfinished(root)
 	w := &workdir{Root: root}
+	program := e.Tools
 	places := map[*string]string{&w.Tmp: "tmp", &w.Glue: "bin", &w.Display: "display", &w.Kernels: "kernels",
-		&w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner"}
+		&w.Sandbox: "sandbox", &w.Home: "home", &w.Inner: "inner",
+		&w.Objects: "objects", &w.Deps: "deps"}
 	if err := os.MkdirAll(filepath.Dir(root), 0o700); err != nil {
 		return nil, err
 	}
@@ -54,11 +60,19 @@ func (e *Engine) makeWorkdir(root string) (*workdir, error) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
+	if real := sandbox.Real([]string{program}); covered != "" && sandbox.Within(strings.Join(real, ""),
+		[]string{covered}) {
+		w.Tool = filepath.Join(root, "tool")
+		program = w.Tool
+		if err == nil {
+			err = os.WriteFile(filepath.Join(making, "tool"), nil, 0o600)
+		}
+	}
 	for _, link := range []string{filepath.Join("bin", "glue"), filepath.Join("bin", "scrap"),
 		filepath.Join("bin", "check"),
 		filepath.Join("sandbox", sandbox.HelperName)} {
 		if err == nil && e.Tools != "" {
-			err = os.Symlink(e.Tools, filepath.Join(making, link))
+			err = os.Symlink(program, filepath.Join(making, link))
 		}
 	}
 	if err == nil {
@@ -90,7 +104,8 @@ func (w *workdir) close(keepTree bool) error {
 	if !keepTree {
 		return disk.RemoveAll(w.Root)
 	}
-	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home, w.Inner, w.Agents} {
+	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home, w.Inner, w.Agents,
+		w.Deps} {
 		if err := disk.RemoveAll(path); err != nil {
 			return err
 		}

@@ -29,6 +29,9 @@ type workspace struct {
 	caches  *sandbox.Shared
 	mark    process.Mark
 	ready   runs.RunID      // the interpreter was started ahead, as of a run of this id
+	place   *process.Place  // nil: the worktree is not mounted at the checkout's path
+	at      string          // where it is mounted, or is to be; "" is nowhere
+	opened  *runs.TreeData  // nil: nothing is to be said of it
 	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
 	others  []runs.RunID    // that went on when the run began
 	before  worktree.Fingerprint
@@ -45,14 +48,22 @@ var Author = worktree.Identity{Name: "Markmill", Email: "markmill@localhost"}
 // open makes the run's private folder and the worktree of the base commit, and starts the warden meanwhile. processes
 // lists the live processes of the run.
 func (w *workspace) open(ctx context.Context, processes func() []int) (err error) {
-	guarded := w.guard()
+	guarded, arranged := w.guard(), w.arrange()
 	defer func() {
 		if gerr := guarded(); err == nil {
 			err = gerr
 		}
+		if w.place == nil { // what failed before it was mounted leaves none
+			place, _ := arranged()
+			place.Close()
+		}
 	}()
-	if w.work, err = w.eng.makeWorkdir(w.root); err != nil {
+	if w.work, err = w.eng.makeWorkdir(w.root, w.at); err != nil {
 		return artifact(err)
+	}
+	covered, err := w.objectFolders()
+	if err != nil {
+		return err
 	}
 	p := w.plan
 	if p.source != nil {
@@ -62,6 +73,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		ReadsOff: w.readsOff(), Own: p.ownOutput(),
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
 		Processes: processes}
+	for _, m := range covered {
+		o.Objects = append(o.Objects, m.To)
+	}
 	switch {
 	case p.inFolder():
 		w.tree, err = worktree.InFolder(ctx, p.request.Folder, w.folderOptions(o))
@@ -85,7 +99,10 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		}
 	}
 	if err == nil {
-		w.env = w.environment(w.work, w.tree.Dir())
+		err = w.mount(covered, arranged)
+	}
+	if err == nil {
+		w.env = w.environment(w.work, w.seen())
 	}
 	return err
 }
@@ -111,6 +128,7 @@ func (w *workspace) cleanUp() error {
 	keep := w.plan.request.KeepTree && w.tree != nil
 	turn := w.work != nil && w.tree != nil && readTurn(w.work.Root) != nil
 	errs = append(errs, w.unguard())
+	w.place.Close()
 	if w.tree != nil {
 		errs = append(errs, w.tree.Close(keep || turn))
 	}
@@ -164,7 +182,7 @@ func (w *workspace) paths() []runs.PathName {
 
 // startDir is where sessions start: the worktree's root, or --cwd in it.
 func (w *workspace) startDir() string {
-	return filepath.Join(w.tree.Dir(), filepath.FromSlash(w.plan.request.Cwd))
+	return filepath.Join(w.seen(), filepath.FromSlash(w.plan.request.Cwd))
 }
 
 // stepDir is where a step with cwd= runs; "" leaves the session where it is.
@@ -172,7 +190,7 @@ func (w *workspace) stepDir(s *PlannedStep) string {
 	if s.Cwd == "" {
 		return ""
 	}
-	return filepath.Join(w.tree.Dir(), filepath.FromSlash(s.Cwd))
+	return filepath.Join(w.seen(), filepath.FromSlash(s.Cwd))
 }
 
 func (w *workspace) stepEnv(s *PlannedStep, display string) map[string]string {

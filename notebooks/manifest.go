@@ -182,6 +182,7 @@ type ManifestContract struct {
 	Mode      string     `json:"mode,omitzero"`   // worktree, in-place, none
 	Sandbox   string     `json:"sandbox,omitzero"`
 	Network   string     `json:"network,omitzero"`
+	Tree      string     `json:"tree,omitzero"`     // where steps had to find the worktree; "" is either
 	Approval  string     `json:"approval,omitzero"` // who approved, and whether that is the requester
 }
 
@@ -243,6 +244,14 @@ type Inputs struct {
 	// Programs are the interpreters that ran the steps. They say what ran, and are no inputs: another version elsewhere
 	// makes no result outdated, unless the front matter declares the program.
 	Programs []Program `json:"programs,omitempty"`
+	// Dependencies are the folders of dependencies of the checkout that the steps had.
+	Dependencies []Dependency `json:"dependencies,omitempty"`
+}
+
+// Dependency is a folder of dependencies that Git ignores.
+type Dependency struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"` // sha256:… of its lock file and of what the installer says that it installed
 }
 
 // Program is an interpreter.

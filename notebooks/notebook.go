@@ -157,6 +157,8 @@ type Front struct {
 	InterruptOnTimeout bool
 	Env                map[string]string
 	Copy               []string // ignored files that the worktree gets too
+	Deps               []string // ignored folders of the checkout that steps get; "none" is not even the default ones
+	Tree               string   // "", "mounted", "separate": where steps find the worktree
 	Strict             *bool    // shells: any failing command fails the step; nil is true
 	Sandbox            string   // "", "on", "off", "strict", "required"
 	Network            string   // "", "on", "off"

@@ -95,6 +95,7 @@ func (r *report) facts() {
 	}
 	row("mode", run.Contract.MutationMode)
 	row("approval", ApprovalWords(run))
+	row("tree", TreeWords(run.Tree))
 	row("sandbox", SandboxWords(run.Started.Sandbox))
 	row("made by", "markmill "+run.Started.Markmill+" on "+run.Started.Host)
 	r.printf("\n")

@@ -98,6 +98,42 @@ func Duration(d time.Duration) string {
 	}
 }
 
+// TreeWords says where the steps of a run found its worktree, "" if the record does not.
+func TreeWords(d *runs.TreeData) string {
+	switch {
+	case d == nil:
+		return ""
+	case d.Tree == runs.TreeMounted:
+		words := []string{"mounted at the checkout's path"}
+		if deps := DependencyWords(d); deps != "" {
+			words = append(words, deps)
+		}
+		return strings.Join(words, "; ")
+	case d.Why != "":
+		return "separate: " + d.Why
+	}
+	return d.Tree
+}
+
+// DependencyWords says which folders of dependencies the steps of a run had, "" if none.
+func DependencyWords(d *runs.TreeData) string {
+	if d == nil || len(d.Dependencies) == 0 {
+		return ""
+	}
+	var names, differ []string
+	for _, dep := range d.Dependencies {
+		names = append(names, dep.Path)
+		if dep.Differs && !slices.Contains(differ, dep.Lock) {
+			differ = append(differ, dep.Lock)
+		}
+	}
+	words := "with " + plain.Some(names, 5) + " of the checkout"
+	if len(differ) > 0 {
+		words += "; at the base " + plain.Some(differ, 3) + " differs from what they were installed from"
+	}
+	return words
+}
+
 // SandboxWords describes the sandbox of a run, "" if the record does not.
 func SandboxWords(d *runs.SandboxData) string {
 	if d == nil {

@@ -34,6 +34,7 @@ type ContractData struct {
 	RunTimeoutNS     int64          `json:"run_timeout_ns,omitzero"`      // the most that the run may take
 	Sandbox          string         `json:"sandbox,omitzero"`             // the words in force
 	Network          string         `json:"network,omitzero"`
+	Tree             string         `json:"tree,omitzero"`
 	Processes        string         `json:"processes,omitzero"`
 	Policies         []PolicyData   `json:"policies,omitempty"`
 	Narrowed         []NarrowedData `json:"narrowed,omitempty"`

@@ -25,6 +25,7 @@ const (
 	ApprovalGranted       EventType = "approval.granted"
 	ApprovalDenied        EventType = "approval.denied"
 	GateBlocked           EventType = "gate.blocked"
+	TreeOpened            EventType = "tree.opened"
 	StepStarted           EventType = "step.started"
 	ScrapRecorded         EventType = "scrap.recorded"
 	PatchApplied          EventType = "patch.applied"

@@ -23,6 +23,7 @@ type Run struct {
 	Requested             *ApprovalRequestedData // nil: no approval was asked for
 	Granted               *ApprovalGrantedData   // nil: none was used
 	Denied                *ApprovalDeniedData    // nil: none was denied
+	Tree                  *TreeData              // nil: separate, or no worktree of its own
 	Inputs                *notebooks.Inputs      // nil: not recorded
 	Diff                  *DiffCheckedData
 	Verification          *VerificationData
@@ -132,6 +133,9 @@ func (r *Run) Add(event Event) (err error) {
 		err = r.addStep(event)
 	case AgentEligibility:
 		err = r.addStep(event)
+	case TreeOpened:
+		err = decodeInto(event, &r.Tree)
+		r.Started.Paths = r.Tree.names(r.Started.Paths)
 	case InputsRecorded:
 		err = decodeInto(event, &r.Inputs)
 	case GitDiffChecked:
@@ -147,6 +151,25 @@ func (r *Run) Add(event Event) (err error) {
 		}
 	}
 	return err
+}
+
+// names are the names of paths where the worktree was mounted at the path of the checkout.
+func (d *TreeData) names(list []PathName) []PathName {
+	if d.Tree != TreeMounted {
+		return list
+	}
+	list, known := slices.Clone(list), false
+	for i := range list {
+		if list[i].Name == "<source>" {
+			list[i].Name = "<worktree>"
+		}
+		known = known || list[i].Path == d.Path
+	}
+	if !known { // the checkout was named by a link
+		list = append(list, PathName{Path: d.Path, Name: "<worktree>"})
+		slices.SortStableFunc(list, func(a, b PathName) int { return len(b.Path) - len(a.Path) })
+	}
+	return list
 }
 
 func (r *Run) addGate(event Event) error {

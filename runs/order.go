@@ -86,6 +86,15 @@ func (o *order) before(seq int, event Event) error {
 		return o.step(seq, event)
 	case AgentEligibility:
 		return o.eligibility(seq, event)
+	case TreeOpened:
+		switch {
+		case o.stage < stagePlanned:
+			return o.tooEarly(seq, event)
+		case o.blocked() || o.stage > stagePlanned || o.run.Tree != nil ||
+			slices.ContainsFunc(o.run.Steps, func(s StepRecord) bool { return s.Step != nil }):
+			return o.misplaced(seq, event)
+		}
+		return nil
 	case InputsRecorded:
 		switch {
 		case o.stage < stagePlanned:

@@ -41,6 +41,7 @@ type Report struct {
 	// Approval is the approval that the run has used; absent without one.
 	Approval     *ApprovalGrantedData `json:"approval,omitempty"`
 	Sandbox      *SandboxData         `json:"sandbox,omitempty"` // what held the steps
+	Tree         *TreeData            `json:"tree,omitempty"`    // where the steps found the worktree
 	Verification []ReportCheck        `json:"verification"`
 	Blockers     []Blocker            `json:"blockers"`
 	Scraps       []ScrapData          `json:"scraps"`
@@ -114,7 +115,8 @@ func (rec *Record) Report(run *Run, known map[string]Digest) (*Report, error) {
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
 		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
 		ResumedFrom: run.Started.ResumedFrom, ApprovalStatus: run.Approval, Approval: run.Granted,
-		Sandbox: run.Started.Sandbox, Blockers: run.Blockers(), Scraps: run.Scraps(), Checks: run.Checks(),
+		Sandbox: run.Started.Sandbox, Tree: run.Tree,
+		Blockers: run.Blockers(), Scraps: run.Scraps(), Checks: run.Checks(),
 	}
 	r.addSteps(run)
 	if d := run.Diff; d != nil {

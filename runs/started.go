@@ -96,6 +96,31 @@ type SandboxData struct {
 	NotHeld   []string       `json:"not_held,omitempty"` // what was asked for and is not available, in words
 }
 
+// Where the steps of a run find its worktree.
+const (
+	TreeMounted  = "mounted"  // at the checkout's own path
+	TreeSeparate = "separate" // elsewhere
+)
+
+// TreeData says where the steps of a run found its worktree, and which folders of the checkout it had.
+type TreeData struct {
+	Tree string `json:"tree"`
+	Path string `json:"path,omitzero"` // of the worktree as the steps saw it, if it was mounted
+	Why  string `json:"why,omitzero"`  // it could not be mounted
+	// Dependencies are the ignored folders of the checkout that the steps had, and could write without changing them.
+	Dependencies []DependencyData `json:"dependencies,omitempty"`
+}
+
+// DependencyData identifies a folder of dependencies by the lock file that it was installed from, and by what the
+// installer says that it installed. Either may be unknown.
+type DependencyData struct {
+	Path       string `json:"path"` // in the worktree
+	Lock       string `json:"lock,omitzero"`
+	LockDigest Digest `json:"lock_digest,omitzero"` // of the checkout's
+	Differs    bool   `json:"differs,omitzero"`     // the base's is another
+	Marker     Digest `json:"marker,omitzero"`
+}
+
 // ResourcesData limits each process of the steps; 0 is no limit.
 type ResourcesData struct {
 	Memory    int64 `json:"memory,omitzero"` // bytes that a process may write

@@ -82,6 +82,7 @@ func (a completion) register(root *cobra.Command) {
 		{[]string{"lanes"}, "format", words("table", "markdown", "csv")},
 		{[]string{"run"}, "language", words(languages("")...)},
 		{[]string{"run"}, "engine", words("markmill", "nbclient")},
+		{[]string{"run", "lanes", "test"}, "tree", words(runs.TreeMounted, runs.TreeSeparate)},
 		{[]string{"run", "lanes", "test"}, "dirty",
 			words("ignore\tleave uncommitted changes out", "include\tcopy them into the worktree",
 				"block\trefuse to run")},

@@ -70,6 +70,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.ApprovalRequestedData{},
 		runs.ApprovalGranted: runs.ApprovalGrantedData{},
 		runs.ApprovalDenied:  runs.ApprovalDeniedData{},
+		runs.TreeOpened:      runs.TreeData{},
 		runs.StepStarted:     runs.StepStartedData{}, runs.ScrapRecorded: runs.ScrapData{},
 		runs.PatchApplied:   runs.PatchData{},
 		runs.StepReplayed:   runs.ReplayedData{},

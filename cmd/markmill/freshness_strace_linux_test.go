@@ -93,7 +93,8 @@ func testStrace(t *testing.T, file, cache string) {
 	u := readTool(t, file, cache)
 	p := u.proofs(t)
 	own := cache + "-markmill"
-	p.env = append(p.env, "XDG_CACHE_HOME="+own)
+	// By their paths strace tells what is in the worktree.
+	p.env = append(p.env, "XDG_CACHE_HOME="+own, "MARKMILL_TREE=separate")
 	into := filepath.Join(t.TempDir(), "trace")
 	calls := "open,openat,openat2,execve,execveat,getdents,getdents64,chdir,fchdir," +
 		"clone,clone3,fork,vfork,readlink,readlinkat"

@@ -46,7 +46,7 @@ var runGroups = []group{
 		"webhook-secret"}},
 	{"A NATS server", []string{"files", "nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
-	{"The worktree", []string{"repo", "base", "dirty", "copy", "cwd", "in-place", "branch", "keep-worktree"}},
+	{"The worktree", []string{"repo", "base", "dirty", "copy", "tree", "cwd", "in-place", "branch", "keep-worktree"}},
 	{"OUTPUT", []string{"force", "frozen", "report-mode", "no-report-mode", "timings", "update", "sanitize-with"}},
 	{"Evidence for programs", []string{"json", "events", "stdout-file", "stderr-file", "junit", "annotate"}},
 	{"Progress", []string{"progress-bar", "no-progress-bar", "log-output", "no-log-output", "log-level"}},

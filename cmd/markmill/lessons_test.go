@@ -161,10 +161,10 @@ func TestMissingRequiredEvent(t *testing.T) {
 	events, _, err := runs.ReadJournal(strings.NewReader(whole), source)
 	c.must(err)
 	for gone, event := range events {
-		// patch.applied and inputs.recorded need not be there; without the first there is no journal of the notebook,
-		// and without the last the run was cut.
+		// patch.applied, tree.opened and inputs.recorded need not be there; without the first there is no journal of
+		// the notebook, and without the last the run was cut.
 		if event.Type == runs.PatchApplied || event.Type == runs.RunStarted || event.Type == runs.RunCompleted ||
-			event.Type == runs.InputsRecorded {
+			event.Type == runs.InputsRecorded || event.Type == runs.TreeOpened {
 			continue
 		}
 		c.must(os.Remove(path))

@@ -18,7 +18,7 @@ func main() { os.Exit(Main()) }
 
 // Main is the whole program; it returns the exit code. Under the names glue, scrap and check it is the
 // command of that name that steps find on their PATH; under the sandbox helper's, that helper; under the warden's, a
-// run's warden.
+// run's warden; under the place's, the first process of a run's place.
 func Main() int {
 	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
 	case "glue":
@@ -31,9 +31,23 @@ func Main() int {
 		return sandbox.Main(os.Args[1:], os.Stderr)
 	case process.WardenName:
 		return process.WardenMain(os.Args[1:])
+	case process.PlaceName:
+		return process.PlaceMain(os.Args[1:], sandboxOf)
 	}
 	tuneGC()
 	return newApp().run(os.Args[1:])
+}
+
+// sandboxOf reads what a program in a run's place is to be confined by.
+func sandboxOf(order string) (process.Options, error) {
+	spec, err := sandbox.SpecOf(order)
+	switch {
+	case err != nil || !spec.Needed():
+		return process.Options{}, err
+	case spec.OnThread():
+		return process.Options{Confine: spec.Confine}, nil
+	}
+	return process.Options{Attributes: spec.Attributes}, nil
 }
 
 // largeHeap is the size of what is alive from which memory counts for more than the time of the collector.

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	if name == mcpProgram {
 		os.Exit(mcp.Main(os.Args[1:]))
 	}
-	if slices.Contains([]string{"markmill", "glue", "scrap", "check", sandbox.HelperName, process.WardenName}, name) {
+	if slices.Contains([]string{"markmill", "glue", "scrap", "check", sandbox.HelperName, process.WardenName,
+		process.PlaceName}, name) {
 		os.Exit(Main())
 	}
 	os.Exit(runTests(m))

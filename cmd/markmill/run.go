@@ -25,6 +25,7 @@ import (
 	"markmill/render"
 	"markmill/render/jupyter"
 	"markmill/render/safe"
+	"markmill/runs"
 )
 
 // runOptions are the options of run that are not in the engine's request.
@@ -209,6 +210,8 @@ func (o *workOptions) flags(f *pflag.FlagSet, req *engine.Request) {
 // stepFlags are the options for how steps run.
 func (o *workOptions) stepFlags(f *pflag.FlagSet, req *engine.Request) {
 	f.StringVarP(&req.Kernel, "kernel", "k", "", "`KERNEL` for the steps whose language it runs")
+	f.StringVar(&req.Tree, "tree", "", "`PLACE` where steps find the worktree: mounted (at the checkout's own path, "+
+		"or the run is blocked), separate (default: mounted where it can be)")
 	f.StringVar(&req.Cwd, "cwd", "", "`FOLDER` in the worktree where steps start")
 	f.StringVar(&o.stepTimeout, "execution-timeout", "",
 		"limit of a step that sets none, a `TIME` in seconds, or 90s, 10m, 1h; 0 gives none")
@@ -224,6 +227,9 @@ func (o *workOptions) settle(req *engine.Request) (err error) {
 		if req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
 			return err
 		}
+	}
+	if !slices.Contains([]string{"", runs.TreeMounted, runs.TreeSeparate}, req.Tree) {
+		return usagef("--tree %s is not known; known: mounted, separate", req.Tree)
 	}
 	switch req.Dirty = engine.Dirty(o.dirty); req.Dirty {
 	case engine.DirtyIgnore, engine.DirtyInclude, engine.DirtyBlock:

@@ -54,8 +54,10 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 				env.Setenv(name, value)
 			}
 			env.Vars = append(env.Vars, variables...)
-			if options := os.Getenv("GORACE"); options != "" {
-				env.Setenv("GORACE", options)
+			for _, name := range []string{"GORACE", "MARKMILL_TREE"} { // the scripts hold with either tree
+				if value := os.Getenv(name); value != "" {
+					env.Setenv(name, value)
+				}
 			}
 			return nil
 		},

@@ -112,13 +112,13 @@ func (k *command) Start(_ context.Context, o Options) (Session, error) {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
-	path, err := lookProgram(k.name, cmp.Or(o.Program, k.argv[0]), o.Dir, o.Env)
+	path, err := o.lookProgram(k.name, cmp.Or(o.Program, k.argv[0]), o.Env)
 	if err != nil {
 		return nil, err
 	}
 	program := path
 	if len(o.Wrap) > 0 {
-		if program, err = lookProgram(k.name, o.Wrap[0], o.Dir, o.Env); err != nil {
+		if program, err = o.lookProgram(k.name, o.Wrap[0], o.Env); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +190,7 @@ func (s *commandSession) Run(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{Exit: 130, TerminatedBy: reason(ctx)}, nil
 	}
 	if r.Dir != "" {
-		if _, err := os.Stat(r.Dir); err != nil {
+		if _, err := os.Stat(s.o.Place.Outside(r.Dir)); err != nil {
 			fmt.Fprintln(r.Stderr, err)
 			return Outcome{Exit: 1}, nil
 		}
@@ -268,7 +268,7 @@ func (s *commandSession) launch(r Request) (*process.Child, error) {
 	}
 	argv := slices.Concat(s.o.Wrap, []string{s.path}, s.kernel.arguments(ext, file)[1:])
 	p, err := s.family.Start(s.program, argv, env, s.dir, []*os.File{stdin, stdout, stderr},
-		process.Options{Confine: s.o.Confine, Attributes: s.o.Attributes})
+		s.o.process())
 	if err != nil {
 		return nil, missing(s.kernel.name, s.program, err)
 	}

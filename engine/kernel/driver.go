@@ -98,5 +98,10 @@ func canStart(k Kernel, o Options) error {
 			Hint: "run Markmill in WSL or in a container",
 		}
 	}
+	if err := o.Place.Stand(); err != nil {
+		return &notebooks.Error{Kind: notebooks.KindProvider, Err: err,
+			Msg:  "the kernel " + k.Name() + " cannot be started at the checkout's path: " + err.Error(),
+			Hint: "let no step end it, or run with --tree separate"}
+	}
 	return validateAll(k, o.Params)
 }

@@ -36,13 +36,13 @@ func getenv(env []string, name string) string {
 }
 
 // lookProgram finds the program of a kernel on the PATH of the environment that the session gets.
-func lookProgram(kernel, name, dir string, env []string) (string, error) {
+func (o *Options) lookProgram(kernel, name string, env []string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		path := name
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
+			path = filepath.Join(o.Dir, path)
 		}
-		if err := executable(path); err != nil {
+		if err := executable(o.Place.Outside(path)); err != nil {
 			return "", missing(kernel, name, err)
 		}
 		return path, nil
@@ -51,7 +51,7 @@ func lookProgram(kernel, name, dir string, env []string) (string, error) {
 		if !filepath.IsAbs(d) {
 			continue // as in os/exec: never a program of the working directory by accident
 		}
-		if path := filepath.Join(d, name); executable(path) == nil {
+		if path := filepath.Join(d, name); executable(o.Place.Outside(path)) == nil {
 			return path, nil
 		}
 	}

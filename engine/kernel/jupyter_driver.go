@@ -280,7 +280,7 @@ func (d *jupyterDriver) print(o jupyter.Output) {
 
 // prepare puts the step's folders and environment where the kernel finds them.
 func (d *jupyterDriver) prepare(r Request) (stdout, stderr io.Writer, err error) {
-	if info, err := os.Stat(r.Dir); r.Dir != "" && (err != nil || !info.IsDir()) {
+	if info, err := os.Stat(d.s.o.Place.Outside(r.Dir)); r.Dir != "" && (err != nil || !info.IsDir()) {
 		if _, err := fmt.Fprintf(r.Stderr, "cannot change to the folder %s\n", r.Dir); err != nil {
 			return nil, nil, err
 		}

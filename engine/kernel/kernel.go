@@ -45,6 +45,10 @@ type Options struct {
 	// Attributes, when set, may change how the interpreter's process is made, for the namespaces that the helper in
 	// Wrap needs.
 	Attributes func(*syscall.SysProcAttr)
+	// Place, when set, is where the interpreter runs: Dir, Private and every path in Env are paths of it. Order then
+	// counts instead of Confine and Attributes, see process.Options.
+	Place *process.Place
+	Order string
 	// EndWithStep ends what a step leaves running with the step. Otherwise it lives until the session is closed.
 	EndWithStep bool
 	// Waits starts an interpreter that gets its parameters with Ready; see the function Waits.
@@ -53,6 +57,11 @@ type Options struct {
 	Mark process.Mark
 	// Grace is how long an interrupt, then a term, may take before the next harder signal.
 	Grace time.Duration
+}
+
+// process says how the interpreter's process is started.
+func (o *Options) process() process.Options {
+	return process.Options{Confine: o.Confine, Attributes: o.Attributes, Place: o.Place, Order: o.Order}
 }
 
 // Session is a live interpreter. It keeps variables, functions and directory from step to step.

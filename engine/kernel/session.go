@@ -49,13 +49,13 @@ func newSession(k Kernel, o Options, d driver) (*session, error) {
 	if err != nil {
 		return s, err
 	}
-	if argv[0], err = lookProgram(k.Name(), argv[0], o.Dir, s.env); err != nil {
+	if argv[0], err = o.lookProgram(k.Name(), argv[0], s.env); err != nil {
 		return s, err
 	}
 	s.program, s.argv = argv[0], argv
 	if len(o.Wrap) > 0 {
 		s.argv = append(append([]string{}, o.Wrap...), argv...)
-		if s.program, err = lookProgram(k.Name(), o.Wrap[0], o.Dir, s.env); err != nil {
+		if s.program, err = o.lookProgram(k.Name(), o.Wrap[0], s.env); err != nil {
 			return s, err
 		}
 	}
@@ -84,7 +84,7 @@ func (s *session) start(ctx context.Context) error {
 	}
 	defer stderr.Close()
 	s.child, err = s.family.Start(s.program, s.argv, s.env, s.o.Dir, []*os.File{stdin, stdout, stderr},
-		process.Options{Confine: s.o.Confine, Attributes: s.o.Attributes})
+		s.o.process())
 	if err != nil {
 		return missing(s.kernel.Name(), s.program, err)
 	}

@@ -6,6 +6,8 @@
 // mark (an inherited resource limit) or by MARKMILL_SESSION in its environment. On other Unix systems only process
 // groups are known.
 //
+// A Place is a mount namespace of a run, whose first process starts the others as children of Markmill.
+//
 // In case Markmill itself is killed, there is a Warden: a process of its own that ends everything with a run's Mark.
 // The runs of a sweep share one.
 //

@@ -31,7 +31,13 @@ func NewFamily(mark Mark, tag string) *Family {
 
 // Start starts the session's interpreter, or the program that becomes its parent (see SetInterpreter).
 func (f *Family) Start(program string, argv, env []string, dir string, files []*os.File, o Options) (*Child, error) {
-	c, err := launch(program, argv, env, dir, files, o)
+	var c *Child
+	var err error
+	if o.Place != nil {
+		c, err = o.Place.launch(program, argv, env, dir, files, o.Order)
+	} else {
+		c, err = launch(program, argv, env, dir, files, o)
+	}
 	if err == nil {
 		// not on the child's own thread, which may have lost the right to change another process's limits
 		f.mark.put(c.PID)

@@ -8,10 +8,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be a warden, as the markmill binary is.
+// TestMain lets the test binary be a warden and start a place, as the markmill binary is.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == WardenName {
+	switch filepath.Base(os.Args[0]) {
+	case WardenName:
 		os.Exit(WardenMain(os.Args[1:]))
+	case PlaceName:
+		os.Exit(PlaceMain(os.Args[1:], func(string) (Options, error) { return Options{}, nil }))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -17,6 +17,9 @@ type Options struct {
 	Confine func() error
 	// Attributes, if set, may change how the child is made, after everything else is decided.
 	Attributes func(*syscall.SysProcAttr)
+	// Place, if set, is where the child starts; Order then says what Confine and Attributes would (see PlaceMain).
+	Place *Place
+	Order string
 }
 
 // WardenName is the program name (argv[0]) under which Markmill is the warden of runs.

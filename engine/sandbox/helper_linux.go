@@ -17,7 +17,6 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
-	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -50,8 +49,8 @@ func become(args []string) (int, error) {
 	if err != nil {
 		return exitRefused, err
 	}
-	var s Spec
-	if err := codec.Unmarshal(text, &s); err != nil {
+	s, err := SpecOf(string(text))
+	if err != nil {
 		return exitRefused, err
 	}
 	if err := s.apply(); err != nil {

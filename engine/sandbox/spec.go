@@ -30,6 +30,14 @@ type Spec struct {
 // JSON returns the Spec in the form that the helper reads.
 func (s Spec) JSON() ([]byte, error) { return codec.Marshal(s) }
 
+// SpecOf reads what JSON wrote. "" is a Spec with nothing to enforce.
+func SpecOf(text string) (s Spec, err error) {
+	if text != "" {
+		err = codec.Unmarshal([]byte(text), &s)
+	}
+	return s, err
+}
+
 // Needed reports whether there is anything for the helper to do.
 func (s Spec) Needed() bool {
 	return s.Filter || s.Landlock > 0 || s.Namespaces() || s.Resources != runs.ResourcesData{}

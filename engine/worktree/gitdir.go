@@ -27,7 +27,7 @@ func (t *Tree) writeGitDir() error {
 		}
 	}
 	files := map[string]string{"config": t.config(filepath.Join(dot, "hooks")),
-		"objects/info/alternates": t.alternates(t.store.Dir)}
+		"objects/info/alternates": t.alternates(append(slices.Clone(t.opt.Objects), t.store.Dir)...)}
 	if t.src != nil {
 		refs, err := t.src.Refs()
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
+	"path"
 	"path/filepath"
 	"time"
 )
@@ -32,6 +33,8 @@ type Options struct {
 	Processes func() []int
 	// ReadsOff says why what steps read is not to be watched; "" watches.
 	ReadsOff string
+	// Objects are more folders of objects, which programs in the worktree find the source's in.
+	Objects []string
 	// Own are paths that count as absent when what was read is told: the output notebook, and its pictures.
 	Own []string
 }
@@ -107,6 +110,22 @@ func (t *Tree) GitDir() string {
 		return t.src.GitDir()
 	}
 	return filepath.Join(t.dir, ".git")
+}
+
+// FoldersWith lists the folders of the worktree that have a file of that name, slash-separated; "." is the root.
+func (t *Tree) FoldersWith(name string) []string {
+	var found []string
+	var look func(n *snapshot.Node, dir string)
+	look = func(n *snapshot.Node, dir string) {
+		if _, ok := snapshot.FindEntry(n.Files, name); ok {
+			found = append(found, dir)
+		}
+		for _, d := range n.Dirs {
+			look(d, path.Join(dir, d.Name))
+		}
+	}
+	look(t.root, ".")
+	return found
 }
 
 // Base is the commit that the run's change is measured from: Options.Base, or a child of it that holds the user's

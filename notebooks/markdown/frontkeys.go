@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,6 +31,8 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	},
 	"env":    func(f *notebooks.Front, n *yaml.Node) error { return variables(n, &f.Env) },
 	"copy":   func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Copy) },
+	"deps":   func(f *notebooks.Front, n *yaml.Node) error { return folders(n, &f.Deps) },
+	"tree":   func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Tree, "mounted", "separate") },
 	"strict": func(f *notebooks.Front, n *yaml.Node) error { return boolean(n, &f.Strict) },
 	"sandbox": func(f *notebooks.Front, n *yaml.Node) error {
 		return oneOf(n, &f.Sandbox, "on", "off", "strict", "required")
@@ -124,8 +127,8 @@ func Vacuous(key string, value *yaml.Node) error {
 var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
-	"copy", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability", "allow_errors",
-	"interrupt_on_timeout",
+	"copy", "deps", "tree", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability",
+	"allow_errors", "interrupt_on_timeout",
 	"headline", "output",
 	"reads", "inputs", "reuse", "pick", "steps", "proof", "singleton",
 }
@@ -175,6 +178,22 @@ func setTexts(n *yaml.Node, to *[]string) error {
 		list = append(list, item.Value)
 	}
 	*to = list
+	return nil
+}
+
+// folders reads paths of folders in the worktree, without patterns.
+func folders(n *yaml.Node, to *[]string) error {
+	if err := setTexts(n, to); err != nil {
+		return err
+	}
+	for _, name := range *to {
+		first, _, _ := strings.Cut(name, "/")
+		if name = strings.TrimSuffix(name, "/"); name != path.Clean(name) || strings.HasPrefix(name, "/") ||
+			slices.Contains([]string{".", "..", ".git"}, first) || strings.ContainsAny(name, "*?[\\") {
+			return fmt.Errorf("%s is not a folder in the worktree; write it relative to the root, as target",
+				quote(name))
+		}
+	}
 	return nil
 }
 

@@ -27,6 +27,8 @@ type Tree interface {
 	Ignored(path, was string) (now string, ok bool, err error)
 	// Declared looks a declared input up; ok is false where it cannot be known.
 	Declared(in notebooks.DeclaredInput) (now notebooks.DeclaredInput, ok bool, err error)
+	// Dependency returns what Dependency.Digest would be now; ok is false where nothing is installed, or nobody knows.
+	Dependency(path string) (digest string, ok bool)
 }
 
 // Reason is one input that is not as it was.
@@ -88,6 +90,11 @@ func Judge(m *notebooks.Manifest, tree Tree) (*Result, error) {
 			r.Unknown = fmt.Sprintf("the declared input %s cannot be compared here", d.Name)
 		case now != d:
 			r.Reasons = append(r.Reasons, Reason{Path: d.Name, Words: declaredWords(d, now)})
+		}
+	}
+	for _, d := range in.Dependencies {
+		if digest, ok := tree.Dependency(d.Path); ok && digest != d.Digest {
+			r.Reasons = append(r.Reasons, Reason{Path: d.Path, Words: "has other packages, or its lock file changed"})
 		}
 	}
 	return r, r.made(m.Changes, tree)

@@ -45,6 +45,10 @@ func (t tree) Declared(in notebooks.DeclaredInput) (notebooks.DeclaredInput, boo
 	return in, true, nil
 }
 
+func (t tree) Dependency(path string) (string, bool) {
+	return t.ignored[path], t.ignored[path] != ""
+}
+
 func TestJudge(t *testing.T) {
 	now := tree{blobs: map[string]string{"a": "1", "b": "2"},
 		folders: map[string][2]string{"lib": {"t1", "n1"}, ".": {"t", "n"}},

@@ -209,7 +209,8 @@ func manifestContract(run *runs.Run) *notebooks.ManifestContract {
 	return &notebooks.ManifestContract{
 		Allow: c.AllowedPaths, AllowAlso: c.AllowedAlso, Forbid: c.ForbiddenPaths, Protect: c.ProtectedPaths,
 		Report: c.ProtectMode == "report", Require: c.EvidenceExpectations, Limits: strings.Join(limits, ", "),
-		Mode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Approval: approvedBy(run),
+		Mode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Tree: c.Tree,
+		Approval: approvedBy(run),
 	}
 }
 

@@ -99,6 +99,8 @@ func (inputs) Declared(in notebooks.DeclaredInput) (notebooks.DeclaredInput, boo
 	return in, true, nil
 }
 
+func (inputs) Dependency(string) (string, bool) { return "", false }
+
 // sourceText returns a notebook with one step.
 func sourceText(title, code string) string {
 	return "# " + title + "\n\n```bash {#one}\n" + code + "\n```\n"

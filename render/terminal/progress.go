@@ -72,6 +72,17 @@ func (p *Progress) Event(e runs.Event) {
 	switch e.Type {
 	case runs.PlanUpdated:
 		p.plan(e)
+	case runs.TreeOpened:
+		var d runs.TreeData
+		if codec.Unmarshal(e.Data, &d) != nil {
+			return
+		}
+		if words := render.DependencyWords(&d); words != "" {
+			fmt.Fprintf(p.w, "  %s\n", plain.Escape(words))
+		} else if d.Why != "" {
+			fmt.Fprintf(p.w, "  the worktree is not at the checkout's path: %s (see markmill doctor)\n",
+				plain.Line([]byte(d.Why)))
+		}
 	case runs.StepStarted:
 		var d runs.StepStartedData
 		if codec.Unmarshal(e.Data, &d) != nil || d.Attempt <= 1 {

@@ -99,6 +99,15 @@ func (in inputs) KernelSettings(kernel string) (string, error) {
 	return "unknown", nil
 }
 
+// Dependency identifies a folder of dependencies in the checkout.
+func (in inputs) Dependency(name string) (digest string, ok bool) {
+	root, ok := in.View.Root()
+	if !ok || in.on == nil {
+		return "", false
+	}
+	return engine.LookUpDependency(root, name)
+}
+
 // Declared looks a declared input up. A manifest may name anything, so that only plain names are looked for on PATH,
 // and only regular files are read.
 func (in inputs) Declared(was notebooks.DeclaredInput) (now notebooks.DeclaredInput, ok bool, err error) {

@@ -19,6 +19,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/kernel"
 	"markmill/engine/kernel/jupyter"
+	"markmill/engine/process"
 	"markmill/engine/sandbox"
 	"markmill/notebooks"
 	"markmill/render/plain"
@@ -49,6 +50,8 @@ type Sandbox struct {
 	Network  bool     `json:"network"`  // a step can be cut off from the network
 	Mounts   bool     `json:"mounts"`   // the Git directory can be made read-only for steps in the checkout
 	Limits   bool     `json:"limits"`   // resources can be limited
+	Tree     string   `json:"tree"`     // mounted: the worktree can be at the checkout's own path; else separate
+	NoTree   string   `json:"no_tree,omitzero"`
 	NotHeld  []string `json:"not_held"`
 }
 
@@ -156,9 +159,21 @@ func checkSandbox(ctx context.Context) (Sandbox, error) {
 		Resources: runs.ResourcesData{Memory: 1, Processes: 1}}
 	offer := sandbox.Probe(ctx, self, wish.Need())
 	held := sandbox.Decide(wish, offer)
-	return Sandbox{Landlock: offer.Landlock, Network: held.Network != sandbox.NetworkOpen, Mounts: offer.Mounts,
+	tree, why := runs.TreeMounted, ""
+	place, err := process.NewPlace(self, "doctor", process.NewMark())
+	if err != nil {
+		tree, why = runs.TreeSeparate, err.Error()
+	}
+	place.Close()
+	return Sandbox{Tree: tree, NoTree: why, Landlock: offer.Landlock,
+		Network: held.Network != sandbox.NetworkOpen, Mounts: offer.Mounts,
 		Limits: offer.Limits, NotHeld: append([]string{}, held.NotHeld...)}, nil
 }
+
+// treeHint says what most often keeps a user from making mount namespaces.
+const treeHint = "Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; a container: --security-opt " +
+	"seccomp=unconfined --security-opt apparmor=unconfined, or --cap-add SYS_ADMIN; elsewhere: " +
+	"user.max_user_namespaces and user.max_mnt_namespaces above 0"
 
 // Text is the report for people.
 func (r *Report) Text() string {
@@ -185,6 +200,10 @@ func (r *Report) Text() string {
 	held(r.Sandbox.Network, "network: off")
 	held(r.Sandbox.Mounts, "the Git directory, for steps in the checkout")
 	held(r.Sandbox.Limits, "resources")
+	held(r.Sandbox.NoTree == "", "tree: mounted, the worktree at the checkout's own path")
+	if r.Sandbox.NoTree != "" {
+		fmt.Fprintf(&b, "    %s\n    %s\n", plain.Escape(r.Sandbox.NoTree), treeHint)
+	}
 	for _, words := range r.Sandbox.NotHeld {
 		fmt.Fprintf(&b, "    not held: %s\n", plain.Escape(words))
 	}

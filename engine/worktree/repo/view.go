@@ -137,6 +137,9 @@ func (v *View) Ignored(name string) (blob string, ok bool, err error) {
 	return string(v.files.src.Format.OID(e.OID)), true, nil
 }
 
+// Root is the root of the checkout; ok is false in a commit.
+func (v *View) Root() (dir string, ok bool) { return v.files.src.Root(), v.files.disk != nil }
+
 // Paths calls visit for each file and link, in the order of a tree.
 func (v *View) Paths(visit func(name, blob string)) error { return v.paths(".", visit) }
 

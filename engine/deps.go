@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"markmill/engine/sandbox"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// depsNone is the value of deps: that turns the default off.
+const depsNone = "none"
+
+// environments are the folders of Python's virtual environments that steps get without a word.
+var environments = []string{".venv", "venv"}
+
+// modules is the folder of Node's packages, beside each manifest of a package.
+const (
+	modules     = "node_modules"
+	packageFile = "package.json"
+)
+
+// locks are the lock files that identify what a folder of dependencies was installed from, in the order in which they
+// are looked for beside it and at the root.
+var locks = []string{"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "requirements.txt"}
+var moduleLocks = []string{"pnpm-lock.yaml", "yarn.lock", "package-lock.json", "npm-shrinkwrap.json", "bun.lock"}
+
+// markers are the files that installers of Node's packages leave, which say what they installed.
+var markers = []string{".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"}
+
+// dependencies are the folders of the checkout that Git ignores and steps need: those that the notebook and
+// markmill.yaml name, and by default virtual environments and Node's packages.
+func (w *workspace) dependencies() (list []runs.DependencyData, err error) {
+	all, named := w.wanted()
+	for _, name := range all {
+		d, err := w.dependency(name, slices.Contains(named, name))
+		if err != nil {
+			return nil, err
+		}
+		below := func(have runs.DependencyData) bool { return strings.HasPrefix(name, have.Path+"/") }
+		if d != nil && !slices.ContainsFunc(list, below) {
+			list = append(list, *d)
+		}
+	}
+	return list, nil
+}
+
+// sameDependencies reports whether the checkout has the folders of dependencies that were mounted, as they were then.
+func (w *workspace) sameDependencies() bool {
+	if w.opened == nil || w.opened.Tree != runs.TreeMounted {
+		return true
+	}
+	all, _ := w.wanted()
+	for _, name := range all {
+		info, err := os.Lstat(filepath.Join(w.at, filepath.FromSlash(name)))
+		at := slices.IndexFunc(w.opened.Dependencies, func(d runs.DependencyData) bool { return d.Path == name })
+		if there := err == nil && info.IsDir(); there != (at >= 0) {
+			return false
+		}
+		if at >= 0 && digestOfDependency(installed(w.at, name)) != digestOfDependency(w.opened.Dependencies[at]) {
+			return false
+		}
+	}
+	return true
+}
+
+// wanted lists the folders of dependencies that steps get if the checkout has them, and those of them that are named.
+func (w *workspace) wanted() (all, named []string) {
+	for _, name := range append(slices.Clone(w.eng.Config.Deps), w.plan.notebook.Front.Deps...) {
+		named = append(named, path.Clean(name))
+	}
+	if !slices.Contains(named, depsNone) {
+		all = slices.Clone(environments)
+		for _, dir := range w.tree.FoldersWith(packageFile) {
+			all = append(all, path.Join(dir, modules))
+		}
+	}
+	for _, name := range named {
+		if name != depsNone && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all, named
+}
+
+// dependency describes a folder of dependencies; nil if the checkout has none of that name or the worktree has it. The
+// error is for one that was named and cannot be used.
+func (w *workspace) dependency(name string, named bool) (*runs.DependencyData, error) {
+	bad := func(why string) (*runs.DependencyData, error) {
+		if !named {
+			return nil, nil
+		}
+		return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: fmt.Sprintf("deps: %s %s", name, why),
+			Hint: "name a folder of the checkout that Git ignores, or leave it out"}
+	}
+	from, to := filepath.Join(w.at, filepath.FromSlash(name)), filepath.Join(w.tree.Dir(), filepath.FromSlash(name))
+	real, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return nil, nil // nothing is installed yet
+	}
+	switch info, err := os.Stat(real); {
+	case !sandbox.Within(real, []string{w.at}):
+		return bad("leads out of the checkout")
+	case real != from:
+		return bad("is below a link")
+	case err != nil || !info.IsDir():
+		return bad("is not a folder")
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return bad("is in the worktree already: Git tracks it, or copy: names it")
+	}
+	for dir := filepath.Dir(to); ; dir = filepath.Dir(dir) {
+		if parent, err := filepath.EvalSymlinks(dir); err == nil {
+			if !sandbox.Within(parent, sandbox.Real([]string{w.tree.Dir()})) {
+				return bad("is below a link in the worktree")
+			}
+			break
+		}
+	}
+	d := installed(w.at, name)
+	if d.Lock != "" {
+		base, _ := digestOfFile(filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Lock)))
+		d.Differs = base != d.LockDigest
+	}
+	return &d, nil
+}
+
+// installed identifies a folder of dependencies below root.
+func installed(root, name string) runs.DependencyData {
+	d := runs.DependencyData{Path: name, Marker: markerOf(filepath.Join(root, filepath.FromSlash(name)))}
+	known := locks
+	if path.Base(name) == modules {
+		known = moduleLocks
+	}
+	for _, dir := range []string{path.Dir(name), "."} {
+		for _, lock := range known {
+			file := path.Join(dir, lock)
+			digest, err := digestOfFile(filepath.Join(root, filepath.FromSlash(file)))
+			if err == nil && d.Lock == "" {
+				d.Lock, d.LockDigest = file, digest
+			}
+		}
+	}
+	return d
+}
+
+// LookUpDependency identifies a folder of dependencies in the checkout with that root, as the inputs of a run do; ok is
+// false if there is none.
+func LookUpDependency(root, name string) (digest string, ok bool) {
+	if !filepath.IsLocal(filepath.FromSlash(name)) { // a manifest may name anything
+		return "", false
+	}
+	if info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); err != nil || !info.IsDir() {
+		return "", false
+	}
+	return digestOfDependency(installed(root, name)), true
+}
+
+func digestOfDependency(d runs.DependencyData) string {
+	return string(runs.DigestOf([]byte(d.Lock + "\n" + string(d.LockDigest) + "\n" + string(d.Marker))))
+}
+
+// otherDependency names a folder of dependencies that is not as it was; "" if all are.
+func otherDependency(root string, was []notebooks.Dependency) string {
+	for _, d := range was {
+		if now, _ := LookUpDependency(root, d.Path); now != d.Digest {
+			return d.Path
+		}
+	}
+	return ""
+}
+
+// markerOf is the digest of what an installer says that it installed in a folder; "" if none says so.
+func markerOf(dir string) runs.Digest {
+	for _, name := range markers {
+		if digest, err := digestOfFile(filepath.Join(dir, name)); err == nil {
+			return digest
+		}
+	}
+	installed, _ := filepath.Glob(filepath.Join(dir, "lib*", "python*", "site-packages", "*.dist-info"))
+	if len(installed) == 0 {
+		return ""
+	}
+	for i := range installed {
+		installed[i] = filepath.Base(installed[i])
+	}
+	slices.Sort(installed)
+	return runs.DigestOf([]byte(strings.Join(installed, "\n")))
+}
+
+// pythonEnvironment is the virtual environment that Python's steps use without its being active: that of the checkout
+// if nothing else is active or configured; "" if there is none.
+func (w *workspace) pythonEnvironment(env map[string]string) string {
+	if w.opened == nil || env["VIRTUAL_ENV"] != "" || env["CONDA_PREFIX"] != "" ||
+		w.eng.Config.Kernels["python"].Program != "" {
+		return ""
+	}
+	for _, d := range w.opened.Dependencies {
+		dir := filepath.Join(w.at, filepath.FromSlash(d.Path))
+		if _, err := os.Stat(filepath.Join(dir, "bin", "python")); err == nil && slices.Contains(environments, d.Path) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// installedFile reports whether a path lies in a folder that dependencies are installed in by default.
+func installedFile(name string) bool {
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(part string) bool {
+		return part == modules || slices.Contains(environments, part)
+	})
+}
+
+// isDependency reports whether a path that a step names lies in a folder of dependencies.
+func (w *workspace) isDependency(name string) bool {
+	rel, err := filepath.Rel(w.at, name)
+	return w.opened != nil && err == nil && slices.ContainsFunc(w.opened.Dependencies,
+		func(d runs.DependencyData) bool { return strings.HasPrefix(filepath.ToSlash(rel), d.Path+"/") })
+}

@@ -1,0 +1,192 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"markmill/engine/process"
+	"markmill/engine/sandbox"
+	"markmill/notebooks"
+	"markmill/runs"
+)
+
+// Words of tree: and of --tree.
+var treeScale = []string{runs.TreeSeparate, runs.TreeMounted}
+
+// treeVariable is the variable of the environment that chooses where --tree does not.
+const treeVariable = "MARKMILL_TREE"
+
+// treeWish is what --tree, the environment or the notebook with its policies ask for; "" leaves it to the system.
+func (p *Plan) treeWish(e *Engine) string {
+	set, _ := e.Getenv(treeVariable)
+	return cmp.Or(p.request.Tree, set, p.notebook.Front.Tree)
+}
+
+// mountable reports whether the run has a worktree that could be mounted at the checkout's path.
+func (p *Plan) mountable() bool {
+	return p.source != nil && !p.inFolder() && p.mode() != runs.MutationInPlace
+}
+
+// checkTree returns why the run may not start for want of a mounted worktree; "" when it may.
+func (p *Plan) checkTree(e *Engine) string {
+	wish := p.treeWish(e)
+	switch {
+	case !slices.Contains(append(treeScale, ""), wish):
+		return fmt.Sprintf("%s=%s is not known; known: %s", treeVariable, wish, strings.Join(treeScale, ", "))
+	case p.notebook.Front.Tree == runs.TreeMounted && wish != runs.TreeMounted:
+		return "tree: mounted is required, and --tree or " + treeVariable + " asks for " + wish
+	case wish != runs.TreeMounted:
+		return ""
+	case !p.mountable():
+		return "tree: mounted cannot be had: the run has no worktree of its own"
+	}
+	why := e.noPlace(p, e.workRoot("x"))
+	if why == "" {
+		place, err := process.NewPlace(e.Tools, "probe", process.NewMark())
+		if err == nil {
+			place.Close()
+			return ""
+		}
+		why = err.Error()
+	}
+	return "tree: mounted cannot be had here: " + why
+}
+
+// noPlace says why no worktree in the private folder root can be mounted at the checkout's path; "" if nothing is known
+// against it.
+func (e *Engine) noPlace(p *Plan, root string) string {
+	if !e.hasWarden() {
+		return "it takes Linux"
+	}
+	at, err := filepath.EvalSymlinks(p.root())
+	if err != nil {
+		return err.Error()
+	}
+	for _, dir := range sandbox.Real([]string{e.Cache, filepath.Dir(root)}) {
+		if sandbox.Within(dir, []string{at}) {
+			return "Markmill's cache, " + dir + ", lies in the checkout"
+		}
+	}
+	return ""
+}
+
+// arrange starts the run's place in the background, if the worktree is to be mounted. The function that it returns
+// waits for that.
+func (w *workspace) arrange() (wait func() (*process.Place, error)) {
+	none := func() (*process.Place, error) { return nil, nil }
+	p := w.plan
+	if !p.mountable() || p.treeWish(w.eng) == runs.TreeSeparate || w.eng.noPlace(p, w.root) != "" {
+		return none
+	}
+	at, err := filepath.EvalSymlinks(p.root())
+	if err != nil {
+		return none
+	}
+	w.at = at
+	var place *process.Place
+	started := make(chan struct{})
+	go func() {
+		place, err = process.NewPlace(w.eng.Tools, string(w.rec.id), w.mark)
+		close(started)
+	}()
+	return func() (*process.Place, error) { <-started; return place, err }
+}
+
+// objectFolders are the source's folders of objects that the mounted worktree covers. They are seen in the private
+// folder instead.
+func (w *workspace) objectFolders() (covered []process.Mount, err error) {
+	if w.at == "" {
+		return nil, nil
+	}
+	for i, dir := range w.plan.source.ObjectDirs() {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && sandbox.Within(real, []string{w.at}) {
+			to := filepath.Join(w.work.Objects, strconv.Itoa(i))
+			if err := os.Mkdir(to, 0o700); err != nil {
+				return nil, artifact(err)
+			}
+			covered = append(covered, process.Mount{From: real, To: to, ReadOnly: true})
+		}
+	}
+	return covered, nil
+}
+
+// mount mounts the worktree and the folders of dependencies at the checkout's path. Where that cannot be done, steps
+// find the worktree where it is, unless it was required.
+func (w *workspace) mount(mounts []process.Mount, wait func() (*process.Place, error)) error {
+	place, err := wait()
+	if w.at == "" {
+		if w.plan.mountable() {
+			w.opened = &runs.TreeData{Tree: runs.TreeSeparate}
+		}
+		return err
+	}
+	var deps []runs.DependencyData
+	if err == nil {
+		if deps, err = w.dependencies(); err != nil {
+			place.Close()
+			return err
+		}
+		for i, d := range deps {
+			upper := filepath.Join(w.work.Deps, strconv.Itoa(i))
+			to := filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Path))
+			if err := errors.Join(os.Mkdir(upper, 0o700), os.MkdirAll(to, 0o777)); err != nil {
+				place.Close()
+				return artifact(err)
+			}
+			mounts = append(mounts, process.Mount{From: filepath.Join(w.at, filepath.FromSlash(d.Path)), To: to,
+				Upper: upper})
+		}
+		if w.work.Tool != "" {
+			mounts = append(mounts, process.Mount{From: w.eng.Tools, To: w.work.Tool})
+		}
+		err = place.Mount(append(mounts, process.Mount{From: w.tree.Dir(), To: w.at}))
+	}
+	if err == nil {
+		w.place = place
+		w.opened = &runs.TreeData{Tree: runs.TreeMounted, Path: w.at, Dependencies: deps}
+		return nil
+	}
+	place.Close()
+	for _, d := range deps {
+		_ = os.Remove(filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Path))) // an empty folder more does no harm
+	}
+	w.at = ""
+	if w.plan.treeWish(w.eng) == runs.TreeMounted {
+		return &notebooks.Error{Kind: notebooks.KindProvider, Err: err,
+			Msg: "tree: mounted cannot be had here: " + err.Error(), Hint: "see markmill doctor"}
+	}
+	w.opened = &runs.TreeData{Tree: runs.TreeSeparate}
+	if w.plan.depth == 0 { // the sandbox around a run inside a run permits no mounts
+		w.opened.Why = err.Error()
+	}
+	return nil
+}
+
+// seen is the folder in which steps find the worktree: the checkout's own path where it is mounted there.
+func (w *workspace) seen() string { return cmp.Or(w.at, w.tree.Dir()) }
+
+// real is a path that a step names, as the engine finds it.
+func (w *workspace) real(path string) string {
+	if w.at == "" {
+		return path
+	}
+	if rel, err := filepath.Rel(w.at, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.Join(w.tree.Dir(), rel)
+	}
+	return path
+}
+
+// open makes the workspace, or takes the one that is ready, and records where steps find the worktree.
+func (r *run) open(ctx context.Context) error {
+	if err := r.openWorkspace(ctx); err != nil || r.ws.opened == nil {
+		return err
+	}
+	return r.rec.emit(runs.TreeOpened, "", r.ws.opened)
+}

@@ -1,0 +1,27 @@
+package process
+
+import "strconv"
+
+// PlaceName is the program name (argv[0]) under which Markmill is the first process of a run's place.
+const PlaceName = "markmill-place"
+
+// Mount puts a file or folder of the system at another path of a place, with everything that is mounted below it. Both
+// paths exist.
+type Mount struct {
+	From, To string
+	ReadOnly bool
+	// Upper, if set, is an existing, empty folder: To shows From, and what is written there is kept in Upper.
+	Upper string
+}
+
+// words and mountsOf are the form in which mounts are sent.
+func (m Mount) words() []string {
+	return []string{m.From, m.To, strconv.FormatBool(m.ReadOnly), m.Upper}
+}
+
+func mountsOf(words []string) (list []Mount) {
+	for ; len(words) >= 4; words = words[4:] {
+		list = append(list, Mount{From: words[0], To: words[1], ReadOnly: words[2] == "true", Upper: words[3]})
+	}
+	return list
+}

@@ -1,0 +1,166 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// PlaceMain is the main function of a place's first process, whose standard input is one end of a socket. options reads
+// the order of a request to start a program: what Options.Confine and Options.Attributes are there.
+func PlaceMain(args []string, options func(order string) (Options, error)) int {
+	if len(args) != 2 || args[0] != placeFlag {
+		return 2
+	}
+	dropInherited()
+	const line = 0
+	unix.CloseOnExec(line)
+	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	if reply(line, "", "making its mounts private", err) != nil || err != nil {
+		return 1
+	}
+	var children []int // a descriptor of each process
+	for {
+		words, fds, err := receive(line)
+		if err != nil {
+			break
+		}
+		children = slices.DeleteFunc(children, func(fd int) bool {
+			over := unix.PidfdSendSignal(fd, 0, nil, 0) != nil
+			if over {
+				unix.Close(fd)
+			}
+			return over
+		})
+		switch words[0] {
+		case "mount":
+			var at string
+			for _, m := range mountsOf(words[1:]) {
+				if at, err = "mounting "+m.To, m.mount(); err != nil {
+					break
+				}
+			}
+			err = reply(line, "", at, err)
+		case "start":
+			pid, child, failed := fork(words[1:], fds, options)
+			if failed == nil {
+				children = append(children, child)
+			}
+			err = reply(line, strconv.Itoa(pid), "", failed)
+		}
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		if err != nil {
+			break
+		}
+	}
+	for _, fd := range children {
+		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+	return 0
+}
+
+func reply(line int, answer, about string, err error) error {
+	number, words := "0", ""
+	switch errno, bare := err.(syscall.Errno); {
+	case bare:
+		number, words = strconv.Itoa(int(errno)), about
+	case err != nil:
+		words = strings.TrimPrefix(about+": "+err.Error(), ": ")
+	}
+	return send(line, []string{number, words, answer}, nil)
+}
+
+// fork starts a program as a child of this process's parent, and returns its number and a descriptor of it.
+func fork(words []string, files []int, options func(order string) (Options, error)) (pid, child int, err error) {
+	program, dir, order := words[0], words[1], words[2]
+	n, err := strconv.Atoi(words[3])
+	if err != nil || n > len(words)-4 {
+		return 0, 0, syscall.EINVAL
+	}
+	argv, env := words[4:4+n], words[4+n:]
+	o, err := options(order)
+	if err != nil {
+		return 0, 0, err
+	}
+	fds := make([]uintptr, len(files))
+	for i, fd := range files {
+		fds[i] = uintptr(fd)
+	}
+	done := make(chan struct{})
+	go onThread(func() {
+		defer close(done)
+		// What made the mounts is none of the program's rights.
+		if err = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+			return
+		}
+		if o.Confine != nil {
+			if err = o.Confine(); err != nil {
+				return
+			}
+		}
+		sys := &syscall.SysProcAttr{Setpgid: true}
+		if o.Attributes != nil {
+			o.Attributes(sys)
+		}
+		sys.Cloneflags |= syscall.CLONE_PARENT
+		sys.PidFD = &child
+		pid, err = syscall.ForkExec(program, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: fds, Sys: sys})
+	}, false)
+	<-done
+	return pid, child, err
+}
+
+func (m Mount) mount() error {
+	if m.Upper != "" {
+		return m.overlay()
+	}
+	if err := unix.Mount(m.From, m.To, "", unix.MS_BIND|unix.MS_REC, ""); err != nil || !m.ReadOnly {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, m.To, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// overlay mounts From with what is written kept in Upper, or in memory if the file system of Upper cannot carry that.
+func (m Mount) overlay() error {
+	err := m.overlayOnce()
+	if err != nil && unix.Mount("tmpfs", m.Upper, "tmpfs", 0, "mode=700") == nil {
+		err = m.overlayOnce()
+	}
+	return err
+}
+
+// everyone is the map of users outside of user namespaces, in which an overlay may use the attributes of root.
+var everyone = regexp.MustCompile(`^\s*0\s+0\s+4294967295\s*$`)
+
+func (m Mount) overlayOnce() error {
+	var options []string
+	for _, layer := range [][2]string{{"lowerdir", m.From}, {"upperdir", filepath.Join(m.Upper, "files")},
+		{"workdir", filepath.Join(m.Upper, "work")}} {
+		if layer[1] != m.From {
+			if err := os.Mkdir(layer[1], 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+				return err
+			}
+		}
+		fd, err := unix.Open(layer[1], unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		// By number: a path may hold characters that mean something here.
+		options = append(options, fmt.Sprintf("%s=/proc/self/fd/%d", layer[0], fd))
+	}
+	if uids, err := os.ReadFile("/proc/self/uid_map"); err == nil && !everyone.Match(uids) {
+		options = append(options, "userxattr")
+	}
+	return unix.Mount("overlay", m.To, "overlay", 0, strings.Join(options, ","))
+}
