@@ -86,13 +86,14 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	}
 	if err == nil {
 		w.env = w.environment(w.work, w.tree.Dir())
+		w.dependOn()
 	}
 	return err
 }
 
 // copies are the patterns of ignored files that are copied into the worktree.
 func (p *Plan) copies() []string {
-	return append(append([]string{}, p.notebook.Front.Copy...), p.request.Copy...)
+	return slices.Concat(p.included, p.notebook.Front.Copy, p.request.Copy)
 }
 
 // capture commits what changed in the worktree since the last capture.
