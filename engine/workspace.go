@@ -21,22 +21,23 @@ type workspace struct {
 	plan *Plan
 	rec  *recorder
 
-	root    string // of work
-	work    *workdir
-	tree    *worktree.Tree
-	env     []string
-	granted []string // see grants
-	caches  *sandbox.Shared
-	mark    process.Mark
-	ready   runs.RunID      // the interpreter was started ahead, as of a run of this id
-	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
-	others  []runs.RunID    // that went on when the run began
-	before  worktree.Fingerprint
-	head    worktree.OID // of the source's checkout, with before
-	owned   []string     // see ownFolders; determined once, because every path of the checkout is compared
-	opaques []string     // repositories inside the checkout of a run in place
-	missed  []string     // what captures may have missed
-	left    unkept       // at the end of the last step
+	root      string // of work
+	work      *workdir
+	tree      *worktree.Tree
+	env       []string
+	granted   []string // see grants
+	caches    *sandbox.Shared
+	mark      process.Mark
+	ready     runs.RunID      // the interpreter was started ahead, as of a run of this id
+	warden    *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
+	others    []runs.RunID    // that went on when the run began
+	before    worktree.Fingerprint
+	head      worktree.OID // of the source's checkout, with before
+	untracked []string     // see readable
+	owned     []string     // see ownFolders; determined once, because every path of the checkout is compared
+	opaques   []string     // repositories inside the checkout of a run in place
+	missed    []string     // what captures may have missed
+	left      unkept       // at the end of the last step
 }
 
 // Author is the author of a run's commits: not the user, who did not make them.
@@ -83,6 +84,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 			w.head, _ = p.source.Head() // none in a repository without commits
 			w.tree, err = worktree.Create(ctx, p.source, o)
 		}
+	}
+	if err == nil && w.apart() {
+		err = artifact(w.makeLead())
 	}
 	if err == nil {
 		w.env = w.environment(w.work, w.tree.Dir())
