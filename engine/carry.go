@@ -198,7 +198,7 @@ func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word s
 		if rec.Step == nil {
 			continue // it was skipped: the same is decided again
 		}
-		if f.Reason, err = i.otherReads(record, rec, p, view); f.Reason == "" && err == nil {
+		if f.Reason, err = i.otherReads(e, record, rec, p, view); f.Reason == "" && err == nil {
 			f.Reason, err = madeNow(rec, changed, view)
 		}
 		if err != nil {
@@ -311,8 +311,8 @@ func (e *Engine) otherProgram(step *runs.StepStartedData, root string, deps []no
 
 // otherReads returns a path that a step had read and that differs in a tree; "" if there is none. Who looked at HEAD
 // may have seen the commit itself, and all before it.
-func (i *InterruptedRun) otherReads(record *runs.Record, rec *runs.StepRecord, p *Plan, view *worktree.View) (
-	string, error) {
+func (i *InterruptedRun) otherReads(e *Engine, record *runs.Record, rec *runs.StepRecord, p *Plan,
+	view *worktree.View) (string, error) {
 	id := rec.Planned.ID
 	if rec.Finished == nil || rec.Finished.Reads == nil {
 		return fmt.Sprintf("what step %s read is not known", id), nil
@@ -322,7 +322,7 @@ func (i *InterruptedRun) otherReads(record *runs.Record, rec *runs.StepRecord, p
 		return "", err
 	}
 	for n := range list {
-		if same, err := sameInput(&list[n], view); err != nil || !same {
+		if same, err := e.sameInput(p, &list[n], view); err != nil || !same {
 			what := list[n].Path
 			if what == "." {
 				what = "the top folder"

@@ -146,7 +146,11 @@ func (w *workspace) confine(o *kernel.Options, s *PlannedStep) error {
 			own = append(own, w.work.Agents)
 		}
 		spec.Write = append(sandbox.Real(own), w.grants()...)
-		if len(d.Hidden) > 0 {
+		switch {
+		case w.apart():
+			elsewhere := sandbox.Except("/", append(w.checkouts(), d.Hidden...))
+			spec.Read = slices.Concat(elsewhere, w.readable(d.Hidden), spec.Write)
+		case len(d.Hidden) > 0:
 			spec.Read = append(sandbox.Except("/", d.Hidden), spec.Write...)
 		}
 	} else if d.Network == sandbox.NetworkTCP {

@@ -2,13 +2,16 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -151,7 +154,52 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 			return err
 		}
 	}
-	p.uncommitted, err = p.source.Look(ctx)
+	if p.uncommitted, err = p.source.Look(ctx); err != nil {
+		return err
+	}
+	files, err := p.source.CommitFiles(p.base)
+	if err != nil {
+		return nil //nolint:nilerr // a repository without a commit
+	}
+	p.leaveDependencies(files.View())
+	return p.readInclude(files)
+}
+
+// leaveDependencies removes from the uncommitted files those in folders of dependencies that the base does not have:
+// they are installed, and nobody commits them.
+func (p *Plan) leaveDependencies(base *worktree.View) {
+	known := map[string]bool{} // by folder
+	p.uncommitted = slices.DeleteFunc(p.uncommitted, func(name string) bool {
+		dir := path.Dir(name)
+		installed, ok := known[dir]
+		if !ok {
+			_, below, _, found := p.source.Dependencies(name)
+			tree, _, err := base.Folder(below)
+			installed = found && err == nil && tree == ""
+			known[dir] = installed
+		}
+		return installed
+	})
+}
+
+// includeFile lists ignored files that each worktree of the repository gets too, as patterns of .gitignore. Other tools
+// read it, too.
+const includeFile = ".worktreeinclude"
+
+// readInclude reads the patterns of the base's includeFile.
+func (p *Plan) readInclude(files *worktree.Files) error {
+	if p.mode() == runs.MutationInPlace {
+		return nil
+	}
+	text, err := files.Read(includeFile, 64<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" && line[0] != '#' {
+			p.included = append(p.included, line)
+		}
+	}
 	return err
 }
 

@@ -71,6 +71,9 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 			env[name] = v
 		}
 	}
+	if w.apart() && tree != "" {
+		w.lead(env, leadFolder(work), tree)
+	}
 	var out []string
 	for name, v := range env {
 		out = append(out, name+"="+v)

@@ -64,7 +64,7 @@ func (i *InterruptedRun) fork(e *Engine, p *Plan) (*runs.ForkData, error) {
 		s := &p.steps[at]
 		reason = i.notCarried(s, was, f.Parameters)
 		if reason == "" && files != nil && i.Run.Steps[s.Index].Finished.Reads != nil {
-			reason, err = i.otherReads(runs.At(i.Dir), &i.Run.Steps[s.Index], p, files.View())
+			reason, err = i.otherReads(e, runs.At(i.Dir), &i.Run.Steps[s.Index], p, files.View())
 		}
 		if err != nil {
 			return nil, err

@@ -2,10 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"io"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +20,7 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 		return fmt.Sprintf("%[1]s is set here, and steps get only the variables that the notebook names: "+where+
 			"; or secrets: [%[1]s], which masks it", name)
 	}
-	if words := r.leftOut(s, done); words != "" {
+	if words := r.fileHint(s, done); words != "" {
 		return words
 	}
 	if words := r.refusedByOverlay(done); words != "" {
@@ -38,7 +34,11 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 	if lost := r.sessions.lost[s.sessionKey()]; lost.reported && lost.in != s.ID {
 		return fmt.Sprintf("the interpreter had ended in step %s: what earlier steps had set in it was lost", lost.in)
 	}
-	return ""
+	var lacks []string
+	for _, dir := range r.lacks(s) {
+		lacks = append(lacks, lackWords(dir))
+	}
+	return strings.Join(lacks, "; ")
 }
 
 // missingKey is what Python and Julia print for a name that a mapping does not have.
@@ -63,50 +63,6 @@ func (r *run) missingVariable(s *PlannedStep, e *runs.ErrorData) string {
 		return ""
 	}
 	return m[1]
-}
-
-// noSuchFile is a line in which a program says that a file is missing.
-var noSuchFile = lazyregexp.New(`(?i)no such file|ENOENT|does not exist|cannot open file`)
-
-// quotedName is a name in quotes of any kind.
-var quotedName = lazyregexp.New("'([^']+)'|\"([^\"]+)\"|`([^`]+)`|‘([^’]+)’")
-
-// leftOut says that a file which a failed step missed is in the user's checkout, and how the run gets it; "" if it is
-// not there either.
-func (r *run) leftOut(s *PlannedStep, done *runs.StepFinishedData) string {
-	src := r.plan.source
-	if src == nil || r.ws.tree == nil || r.ws.tree.Dir() == src.Root() {
-		return ""
-	}
-	text := r.endOf(done.Stderr.File)
-	if done.Error != nil {
-		text = done.Error.Value + "\n" + text
-	}
-	for line := range strings.Lines(text) {
-		if !noSuchFile.MatchString(line) {
-			continue
-		}
-		for _, name := range namesIn(line) {
-			rel, ok := r.inWorktree(s, name)
-			if !ok {
-				continue
-			}
-			if _, err := os.Lstat(filepath.Join(src.Root(), filepath.FromSlash(rel))); err != nil {
-				continue
-			}
-			if _, err := os.Lstat(filepath.Join(r.ws.tree.Dir(), filepath.FromSlash(rel))); err == nil {
-				continue
-			}
-			if slices.ContainsFunc(r.plan.dirtyPaths,
-				func(p string) bool { return p == rel || strings.HasPrefix(p, rel+"/") }) {
-				return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, "+
-					"or run with --dirty include", rel)
-			}
-			return fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: --copy %s "+
-				"takes it along (or copy: in the front matter)", rel, rel)
-		}
-	}
-	return ""
 }
 
 // overlayRefuses is a line in which a program says what a folder of dependencies refuses and another would not.
@@ -134,49 +90,4 @@ func (r *run) refusedByOverlay(done *runs.StepFinishedData) string {
 		}
 	}
 	return ""
-}
-
-// endOf is the end of a stream, where a program's last messages are.
-func (r *run) endOf(file string) string {
-	const most = 4 << 10
-	if file == "" {
-		return ""
-	}
-	f, err := os.Open(r.rec.record.File(file))
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if size, err := f.Seek(0, io.SeekEnd); err != nil || size > most {
-		_, _ = f.Seek(-most, io.SeekEnd)
-	} else {
-		_, _ = f.Seek(0, io.SeekStart)
-	}
-	text, _ := io.ReadAll(f) // what cannot be read gives no hint
-	return string(text)
-}
-
-// namesIn are the parts of a message that may be a file name: quoted parts, and parts between colons.
-func namesIn(line string) (names []string) {
-	for _, m := range quotedName.FindAllStringSubmatch(line, -1) {
-		names = append(names, strings.Join(m[1:], ""))
-	}
-	for part := range strings.SplitSeq(line, ": ") {
-		names = append(names, strings.TrimSpace(part))
-	}
-	return names
-}
-
-// inWorktree makes a path that a step names relative to the root of the worktree.
-func (r *run) inWorktree(s *PlannedStep, name string) (rel string, ok bool) {
-	if filepath.IsAbs(name) {
-		below, err := filepath.Rel(r.ws.tree.Dir(), r.ws.real(name))
-		return filepath.ToSlash(below), err == nil && filepath.IsLocal(below) && below != "."
-	}
-	dir := s.Cwd
-	if dir == "" {
-		dir = r.plan.request.Cwd
-	}
-	rel = path.Join(filepath.ToSlash(dir), filepath.ToSlash(name))
-	return rel, name != "" && filepath.IsLocal(rel) && rel != "."
 }

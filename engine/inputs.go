@@ -36,6 +36,25 @@ func (w *workspace) readsOff() string {
 	return ""
 }
 
+// dependOn counts as read the checkout's folders of dependencies to which the environment of steps leads, as that of an
+// active virtual environment does.
+func (w *workspace) dependOn() {
+	if w.plan.source == nil {
+		return
+	}
+	for _, v := range w.env {
+		name, list, _ := strings.Cut(v, "=")
+		if !slices.Contains([]string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH"}, name) {
+			continue
+		}
+		for _, dir := range filepath.SplitList(list) {
+			if rel, ok := w.plan.source.Relative(dir); ok && filepath.IsAbs(dir) {
+				w.tree.DependOn(rel)
+			}
+		}
+	}
+}
+
 // ownOutput are the paths of the repository that the run itself writes at its end: OUTPUT, and the folder of its
 // pictures.
 func (p *Plan) ownOutput() []string {
@@ -86,9 +105,13 @@ func (r *run) recordReads(dir string, change *worktree.Change) (*runs.ReadsData,
 // conceal replaces the blob of a file that Git ignores by a keyed digest: it may hold a password, as .env does.
 func (r *run) conceal(in *notebooks.Input) (err error) {
 	if in.Ignored {
-		in.Blob, err = r.plan.Store(r.eng).Approvals().ConcealBlob(in.Blob, r.eng.Random)
+		in.Blob, err = r.eng.concealed(r.plan, in.Blob)
 	}
 	return err
+}
+
+func (e *Engine) concealed(p *Plan, blob string) (string, error) {
+	return e.Store(p.root()).Approvals().ConcealBlob(blob, e.Random)
 }
 
 // reuseReads takes over what a carried step had read.
@@ -125,7 +148,7 @@ func (r *run) unread(ctx context.Context, was *runs.StepRecord) (bool, error) {
 		return false, err
 	}
 	for i := range list {
-		if same, err := sameInput(&list[i], view); err != nil || !same {
+		if same, err := r.eng.sameInput(r.plan, &list[i], view); err != nil || !same {
 			return false, err
 		}
 	}
@@ -141,7 +164,11 @@ func (r *run) unread(ctx context.Context, was *runs.StepRecord) (bool, error) {
 }
 
 // sameInput reports whether what was read is the same in a tree.
-func sameInput(in *notebooks.Input, view *worktree.View) (bool, error) {
+func (e *Engine) sameInput(p *Plan, in *notebooks.Input, view *worktree.View) (bool, error) {
+	if in.Lock != "" {
+		blob, err := e.concealed(p, string(p.source.Installed(worktree.RawPath(in.Path))))
+		return blob == in.Blob, err
+	}
 	blob, mode, err := view.Entry(in.Path)
 	if err != nil {
 		return false, err

@@ -34,6 +34,7 @@ type Plan struct {
 	steps      []PlannedStep
 	source     *worktree.Source // nil outside a repository
 	base       worktree.OID
+	included   []string // patterns of the base's .worktreeinclude
 	dirtyPaths []string // the user's uncommitted changes that the run does not make itself
 	depth      int      // runs around this one
 	gates      []runs.GateData

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,6 +56,22 @@ func (w *workspace) holds(file string) bool {
 	}
 	name, ok := w.plan.source.InCheckout(file)
 	return ok && w.plan.source.Visible().Has(name, false)
+}
+
+// program is a configured program as a session starts it. One that the worktree lacks and that is in a folder of
+// dependencies of the checkout, as .venv/bin/python, is the checkout's.
+func (w *workspace) program(name string) string {
+	if w.plan.source == nil || filepath.IsAbs(name) || !strings.Contains(name, "/") {
+		return name
+	}
+	if _, err := os.Stat(filepath.Join(w.startDir(), filepath.FromSlash(name))); err == nil {
+		return name
+	}
+	if _, _, _, ok := w.plan.source.Dependencies(path.Clean(name)); !ok {
+		return name
+	}
+	w.tree.DependOn(path.Clean(name))
+	return filepath.Join(w.plan.source.Root(), filepath.FromSlash(name))
 }
 
 // programs lists the interpreters of a run, in the order in which they were first started.

@@ -134,6 +134,7 @@ func (p *Plan) contract() runs.ContractData {
 		DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
 		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout),
 		Sandbox: f.Sandbox, Network: f.Network, Tree: f.Tree, Processes: f.Processes, Narrowed: p.narrowed,
+		WorktreeInclude: p.included,
 	}
 	for _, each := range p.policies {
 		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest,

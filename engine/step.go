@@ -445,6 +445,11 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		r.verdict.fail(s.ID, runs.CodeStepFailed, words)
 	}
 	if b := r.verdict.last(s.ID); b != nil && bad(done.Status) {
+		if words := cmp.Or(r.failed(done, noPermission, r.ws.wrongTree),
+			r.failed(done, noModule, r.ws.wrongModule)); words != "" {
+			b.Code, b.Message = runs.CodeWrongTree, words
+			return
+		}
 		b.Hint = r.hint(s, done)
 	}
 }

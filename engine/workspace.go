@@ -21,25 +21,26 @@ type workspace struct {
 	plan *Plan
 	rec  *recorder
 
-	root    string // of work
-	work    *workdir
-	tree    *worktree.Tree
-	env     []string
-	granted []string // see grants
-	caches  *sandbox.Shared
-	mark    process.Mark
-	ready   runs.RunID      // the interpreter was started ahead, as of a run of this id
-	place   *process.Place  // nil: the worktree is not mounted at the checkout's path
-	at      string          // where it is mounted, or is to be; "" is nowhere
-	opened  *runs.TreeData  // nil: nothing is to be said of it
-	warden  *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
-	others  []runs.RunID    // that went on when the run began
-	before  worktree.Fingerprint
-	head    worktree.OID // of the source's checkout, with before
-	owned   []string     // see ownFolders; determined once, because every path of the checkout is compared
-	opaques []string     // repositories inside the checkout of a run in place
-	missed  []string     // what captures may have missed
-	left    unkept       // at the end of the last step
+	root      string // of work
+	work      *workdir
+	tree      *worktree.Tree
+	env       []string
+	granted   []string // see grants
+	caches    *sandbox.Shared
+	mark      process.Mark
+	ready     runs.RunID      // the interpreter was started ahead, as of a run of this id
+	place     *process.Place  // nil: the worktree is not mounted at the checkout's path
+	at        string          // where it is mounted, or is to be; "" is nowhere
+	opened    *runs.TreeData  // nil: nothing is to be said of it
+	warden    *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
+	others    []runs.RunID    // that went on when the run began
+	before    worktree.Fingerprint
+	head      worktree.OID // of the source's checkout, with before
+	untracked []string     // see readable
+	owned     []string     // see ownFolders; determined once, because every path of the checkout is compared
+	opaques   []string     // repositories inside the checkout of a run in place
+	missed    []string     // what captures may have missed
+	left      unkept       // at the end of the last step
 }
 
 // Author is the author of a run's commits: not the user, who did not make them.
@@ -101,15 +102,19 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	if err == nil {
 		err = w.mount(covered, arranged)
 	}
+	if err == nil && w.apart() {
+		err = artifact(w.makeLead())
+	}
 	if err == nil {
 		w.env = w.environment(w.work, w.seen())
+		w.dependOn()
 	}
 	return err
 }
 
 // copies are the patterns of ignored files that are copied into the worktree.
 func (p *Plan) copies() []string {
-	return append(append([]string{}, p.notebook.Front.Copy...), p.request.Copy...)
+	return slices.Concat(p.included, p.notebook.Front.Copy, p.request.Copy)
 }
 
 // capture commits what changed in the worktree since the last capture.

@@ -283,9 +283,12 @@ type Input struct {
 	// Attributes is what .gitattributes makes of the bytes when they are checked out, as "eol=crlf"; of a tree, a
 	// digest.
 	Attributes string `json:"attributes,omitzero"`
-	// Ignored says that Git ignores the file: no commit has it. Blob is a digest with a key of the store then.
-	Ignored bool   `json:"ignored,omitzero"`
-	Step    StepID `json:"step,omitzero"` // the first that read it; empty for the ends of interpreters
+	// Ignored says that Git ignores the file: no commit has it. Blob is a digest with a key of the store then. Of a
+	// folder of dependencies, as node_modules, it is that of what its installer says that it installed.
+	Ignored bool `json:"ignored,omitzero"`
+	// Lock is the path of the file that says what is to be installed in a folder of dependencies. It is an input, too.
+	Lock string `json:"lock,omitzero"`
+	Step StepID `json:"step,omitzero"` // the first that read it; empty for the ends of interpreters
 }
 
 // BlobMode returns the mode of a blob.

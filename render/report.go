@@ -93,6 +93,7 @@ func (r *report) facts() {
 			row("their digest", string(c.Bundle.Digest))
 		}
 	}
+	row("copied, by .worktreeinclude", strings.Join(run.Contract.WorktreeInclude, ", "))
 	row("mode", run.Contract.MutationMode)
 	row("approval", ApprovalWords(run))
 	row("tree", TreeWords(run.Tree))

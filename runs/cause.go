@@ -43,7 +43,7 @@ func (r *Run) Causes() []Cause {
 // stepEnds are the codes of blockers that say that a step failed or did not start.
 var stepEnds = []string{
 	CodeStepFailed, CodeVerificationFailed, CodeTestsFailed, CodeReviewerRejected, CodeTimeout,
-	CodeProviderUnavailable, CodeStateNotRebuilt,
+	CodeProviderUnavailable, CodeStateNotRebuilt, CodeWrongTree,
 }
 
 // leadsTo reports whether blocker a may be the cause of blocker b.
@@ -96,6 +96,7 @@ var fixes = map[string]string{
 	CodeSecretLeaked:         "let no step print or write the secret",
 	CodeDepthExceeded:        "let the notebook not run itself",
 	CodeOutputChanged:        "look at the difference, and run without --frozen to take it over",
+	CodeWrongTree:            "let what is installed lead to the worktree, as an install in a .setup step does",
 	CodeStateNotRebuilt:      "run the notebook from its beginning",
 }
 

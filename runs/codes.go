@@ -30,6 +30,7 @@ const (
 	CodeAborted              = "aborted"
 	CodeCheckCritical        = "check_critical"
 	CodeTestsFailed          = "tests_failed"
+	CodeWrongTree            = "wrong_tree" // a step tried to use the checkout's files instead of the worktree's
 	// Of agents: the backend was not admitted, is not the one that was admitted, has no credentials or refused ones,
 	// was limited, gave no events, neither answer nor tool call, a refusal, or another failure.
 	CodeProviderNotAdmitted   = "provider_not_admitted"

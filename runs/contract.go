@@ -38,6 +38,8 @@ type ContractData struct {
 	Processes        string         `json:"processes,omitzero"`
 	Policies         []PolicyData   `json:"policies,omitempty"`
 	Narrowed         []NarrowedData `json:"narrowed,omitempty"`
+	// WorktreeInclude are the patterns of the base's .worktreeinclude: ignored files that the worktree got.
+	WorktreeInclude []string `json:"worktree_include,omitempty"`
 }
 
 // PolicyData is one policy that holds for a run.

@@ -64,6 +64,8 @@ func closedCases() []closedCase {
 		{name: "step_failed", code: runs.CodeStepFailed, event: finished, step: "a", status: fail,
 			files: ran("01-a/result.json", "01-a/stdout")},
 		{name: "step_failed_if", code: runs.CodeStepFailed, event: finished, step: "a", status: fail},
+		{name: "wrong_tree", code: runs.CodeWrongTree, event: finished, step: "t", status: fail,
+			files: ran("01-t/result.json", "01-t/stderr"), testLog: "Permission denied"},
 		{name: "verification_failed", code: runs.CodeVerificationFailed, event: finished, step: "t", status: fail,
 			patch: true, testLog: "0 passed, 1 failed",
 			files: append(changedA, ran("02-t/result.json", "02-t/stdout")...)},

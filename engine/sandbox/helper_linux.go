@@ -277,3 +277,6 @@ func identity(file string) []syscall.SysProcIDMap {
 	}
 	return out
 }
+
+// Writable reports whether the caller, who is in no sandbox, may write a file or in a folder.
+func Writable(path string) bool { return unix.Access(path, unix.W_OK) == nil }

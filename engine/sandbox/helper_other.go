@@ -27,3 +27,6 @@ func (Spec) Confine() error { return nil }
 
 // OnThread returns true: a helper could do no more.
 func (Spec) OnThread() bool { return true }
+
+// Writable is false: no sandbox refuses anything here.
+func Writable(string) bool { return false }

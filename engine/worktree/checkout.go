@@ -31,6 +31,11 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 	for range t.root.Entries() {
 		files++
 	}
+	if t.src != nil {
+		if index, err := snapshot.OpenIndex(filepath.Join(t.src.GitDir(), "index"), t.fmt); err == nil {
+			index.Times(t.root) // without it they have the time at which they are made
+		}
+	}
 	var had *snapshot.Node
 	if t.past != nil {
 		had, t.past, c.stamp = t.past.Root, nil, time.Now().UnixNano()
@@ -189,7 +194,7 @@ func (c *checkout) file(read reader, n *snapshot.Node, e *snapshot.Entry, f *dis
 		e.Stat, err = f.Lstat(e.Name)
 	case e.Mode == disk.ModeLink:
 		c.convert(path + e.Name)
-		e.Stat, err = f.Create(e.Name, data, 0o666)
+		e.Stat, err = f.Create(e.Name, data, 0o666, e.Stat.Mtime)
 	default:
 		conv := t.conv.Of(n.Rules, path+e.Name, e.Name)
 		if !conv.Plain() {
@@ -199,14 +204,14 @@ func (c *checkout) file(read reader, n *snapshot.Node, e *snapshot.Entry, f *dis
 			c.mu.Lock()
 			c.external = append(c.external, path+e.Name)
 			c.mu.Unlock()
-			n.Suspect = true
+			n.Suspect, e.Stat = true, disk.Stat{}
 			return nil
 		}
 		perm := uint32(0o666)
 		if e.Mode&0o100 != 0 {
 			perm = 0o777
 		}
-		e.Stat, err = f.Create(e.Name, conv.Smudge(data), perm)
+		e.Stat, err = f.Create(e.Name, conv.Smudge(data), perm, e.Stat.Mtime)
 	}
 	e.Check = c.w.Suspect(e.Stat)
 	return err

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Restored is a file that begins with another content and mode than the base has.
@@ -95,7 +96,11 @@ func (t *Tree) copyFile(path string) error {
 	if err := disk.MakeWay(t.dir, path); err != nil {
 		return err
 	}
-	return disk.Copy(t.src.Root(), path, filepath.Join(t.dir, filepath.FromSlash(path)))
+	to := filepath.Join(t.dir, filepath.FromSlash(path))
+	if err := disk.Copy(t.src.Root(), path, to); err != nil || st.Kind() == disk.KindLink {
+		return err
+	}
+	return os.Chtimes(to, time.Time{}, time.Unix(0, st.Mtime)) // a build folder is not older than what it was made of
 }
 
 // ignoredFiles lists the ignored files of the checkout that match patterns.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/gittest"
@@ -384,5 +385,40 @@ func TestOpen(t *testing.T) {
 		t.Error("a base that does not exist")
 	} else if _, err := os.Lstat(o.Dir); err == nil {
 		t.Error("what could not be made is left behind")
+	}
+}
+
+// TestTimes: a file that is the one in the checkout's index has the time that the index has, so that build tools make
+// anew what the change touches and no more.
+func TestTimes(t *testing.T) {
+	for _, version := range []string{"2", "4"} {
+		t.Run("index version "+version, func(t *testing.T) {
+			g := gittest.New(t)
+			old := time.Date(2001, 2, 3, 4, 5, 6, 789, time.UTC)
+			for _, name := range []string{"a", "d/changed", "d/e/other", "d/same", "z"} {
+				g.Write(name, name)
+				gittest.Must(t, os.Chtimes(filepath.Join(g.Dir, name), old, old))
+			}
+			base := g.Commit("one")
+			g.Write("d/changed", "in the next commit")
+			g.Write("d/before", "in the next commit alone")
+			gittest.Must(t, os.Chtimes(filepath.Join(g.Dir, "d/changed"), old, old))
+			g.Commit("two")
+			g.Write("z", "not committed")
+			g.Git("update-index", "--index-version", version)
+			began := time.Now().Add(-time.Minute)
+			tree, err := Create(t.Context(), openSource(t, g.Dir), Options{Base: base,
+				Dir: filepath.Join(t.TempDir(), "w")})
+			gittest.Must(t, err)
+			defer tree.Close(false)
+			for name, want := range map[string]bool{"a": true, "d/changed": false, "d/e/other": true, "d/same": true,
+				"z": true} {
+				info, err := os.Stat(filepath.Join(tree.Dir(), name))
+				gittest.Must(t, err)
+				if at := info.ModTime(); want && !at.Equal(old) || !want && at.Before(began) {
+					t.Errorf("%s has the time %v", name, at)
+				}
+			}
+		})
 	}
 }

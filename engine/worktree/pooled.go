@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"path/filepath"
@@ -75,8 +76,8 @@ func (c *checkout) clear(n, had *snapshot.Node, f *disk.Folder) (listed bool, er
 	return listed, nil
 }
 
-// stays reports whether a file in a folder of the pool is proven to be what the base has there, and gives it a new
-// time. Otherwise nothing is left of it. listed says that no name in the folder was made, removed or replaced.
+// stays reports whether a file in a folder of the pool is proven to be what the base has there, and gives it the time
+// of a new one. Otherwise nothing is left of it. listed says that no name in the folder was made, removed or replaced.
 func (c *checkout) stays(n, had *snapshot.Node, e *snapshot.Entry, f *disk.Folder, path string, listed bool) (bool,
 	error) {
 	i, ok := snapshot.FindEntry(had.Files, e.Name)
@@ -114,6 +115,7 @@ func (c *checkout) renew(was disk.Stat, e *snapshot.Entry, f *disk.Folder, liste
 	if !c.past.New(was, e.Mode&0o100 != 0) {
 		return disk.Stat{}, nil
 	}
+	at := cmp.Or(e.Stat.Mtime, c.stamp)
 	read := c.past.Hash && was.Kind() == disk.KindFile
 	// A file that is read is opened, and a device that took its place must not be. In a folder whose own times have not
 	// changed the name still is the file's: then the descriptor tells all that a look at the name would.
@@ -129,7 +131,7 @@ func (c *checkout) renew(was disk.Stat, e *snapshot.Entry, f *disk.Folder, liste
 			buf = new([]byte)
 		}
 		defer c.buffers.Put(buf)
-		data, st, err := f.TouchSame(*buf, e.Name, was, c.stamp, func(data []byte) bool {
+		data, st, err := f.TouchSame(*buf, e.Name, was, at, func(data []byte) bool {
 			return c.t.fmt.Sum("blob", data) == e.OID
 		})
 		if cap(data) <= object.StreamFrom {
@@ -137,7 +139,7 @@ func (c *checkout) renew(was disk.Stat, e *snapshot.Entry, f *disk.Folder, liste
 		}
 		return st, err
 	}
-	if err := f.Touch(e.Name, c.stamp); err != nil {
+	if err := f.Touch(e.Name, at); err != nil {
 		return disk.Stat{}, err
 	}
 	return f.Lstat(e.Name)

@@ -36,7 +36,8 @@ type reading struct {
 	wholeBy    notebooks.StepID
 
 	files, folders map[string]notebooks.StepID // by path, the root "."; the step that read it first
-	ignored        map[string]object.Digest    // of the files that Git ignores
+	ignored        map[string]object.Digest    // of the files that Git ignores, and of folders of dependencies
+	dependencies   map[string]*dependency      // by folder; those of a workspace are that at its top
 }
 
 const inPlace = "the run worked in the folder itself"
@@ -45,7 +46,8 @@ const inPlace = "the run worked in the folder itself"
 func (t *Tree) watchReads() {
 	r := &reading{pending: map[string]bool{}, walked: map[string]bool{}, replays: map[string]bool{},
 		files:   map[string]notebooks.StepID{},
-		folders: map[string]notebooks.StepID{}, ignored: map[string]object.Digest{}}
+		folders: map[string]notebooks.StepID{}, ignored: map[string]object.Digest{},
+		dependencies: map[string]*dependency{}}
 	t.reading = r
 	if r.unknown = t.opt.ReadsOff; r.unknown != "" {
 		return
@@ -54,6 +56,7 @@ func (t *Tree) watchReads() {
 		r.unknown = inPlace
 		return
 	}
+	t.findDependencies()
 	var err error
 	if r.watch, err = reads.Watch(t.dir, t.watched); err == nil {
 		err = t.probeReads()
@@ -89,7 +92,7 @@ func (t *Tree) probeReads() error {
 		return err
 	}
 	defer f.Close()
-	if _, err := f.Create(name, []byte{0}, 0o600); err != nil { // a full disk leaves it empty
+	if _, err := f.Create(name, []byte{0}, 0o600, 0); err != nil { // a full disk leaves it empty
 		return errors.Join(err, f.Remove(name))
 	}
 	file, err := os.Open(filepath.Join(f.Path, name))
@@ -289,6 +292,7 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 // firstReads takes what is pending, and returns what no step before this one read of the base tree.
 func (t *Tree) firstReads(step notebooks.StepID) (Reads, error) {
 	r := t.reading
+	t.dependReads()
 	base, err := t.BaseView()
 	if err != nil {
 		return nil, err
@@ -366,6 +370,10 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 	was, changed := t.total[p]
 	if !changed {
 		e := t.root.Find(p)
+		if d := r.dependencies[p]; e == nil && d != nil && d.dir == p {
+			r.files[p], r.ignored[p] = step, d.installed
+			return t.ignoredInput(p), true, nil
+		}
 		if e == nil {
 			return in, false, nil
 		}
@@ -384,26 +392,43 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 			return in, false, err
 		}
 		defer f.Close()
-		data, _, err := f.Content(name, was.Stat.Size)
+		var data []byte
+		if was.Stat.Kind() == disk.KindLink {
+			var target string
+			target, err = f.Readlink(name)
+			data = []byte(target)
+		} else {
+			data, _, err = f.Content(name, was.Stat.Size)
+		}
 		if err != nil {
 			return in, false, err
 		}
-		r.ignored[p] = t.fmt.Sum("blob", data)
-		in.Blob, in.Ignored = string(t.fmt.OID(r.ignored[p])), true
-	} else {
-		if mode := fmt.Sprintf("%06o", was.Mode); mode != in.BlobMode() {
-			in.Mode = mode
-		}
-		base, err := t.BaseView()
-		if err != nil {
-			return in, false, err
-		}
-		if in.Attributes, err = base.Attributes(in.Path); err != nil {
-			return in, false, err
-		}
+		r.files[p], r.ignored[p] = step, t.fmt.Sum("blob", data)
+		return t.ignoredInput(p), true, nil
+	}
+	if mode := fmt.Sprintf("%06o", was.Mode); mode != in.BlobMode() {
+		in.Mode = mode
+	}
+	base, err := t.BaseView()
+	if err != nil {
+		return in, false, err
+	}
+	if in.Attributes, err = base.Attributes(in.Path); err != nil {
+		return in, false, err
 	}
 	r.files[p] = step
 	return in, true, nil
+}
+
+// ignoredInput is the input that an ignored file is, or a folder of dependencies.
+func (t *Tree) ignoredInput(p string) notebooks.Input {
+	r := t.reading
+	in := notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(r.ignored[p])), Ignored: true,
+		Step: r.files[p]}
+	if d := r.dependencies[p]; d != nil {
+		in.Lock = quote.Escaped(d.lock)
+	}
+	return in
 }
 
 // CarryReads says what the carried step that is captured next had read first in an earlier run.
@@ -461,10 +486,8 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 		c.whole(r.wholeBy)
 	}
 	for p, step := range r.files {
-		if id, ignored := r.ignored[p]; ignored {
-			in.Read = append(in.Read, notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(id)),
-				Ignored: true,
-				Step:    step})
+		if _, ignored := r.ignored[p]; ignored {
+			in.Read = append(in.Read, t.ignoredInput(p))
 			continue
 		}
 		c.file(p, step)

@@ -318,3 +318,64 @@ func TestReadsOnMounts(t *testing.T) {
 		})
 	}
 }
+
+// TestReadsOfDependencies: what was read in a folder of dependencies is one input, with the lock file.
+func TestReadsOfDependencies(t *testing.T) {
+	for name, c := range map[string]struct {
+		files  []string // that Git ignores
+		script string
+		want   string
+	}{
+		"npm": {[]string{"node_modules/.package-lock.json"}, "cat node_modules/pkg/*",
+			"node_modules package-lock.json"},
+		"workspace": {[]string{"node_modules/.modules.yaml", "lib/node_modules/x"}, "cat lib/node_modules/x",
+			"node_modules package-lock.json"},
+		"environment": {[]string{"venv/pyvenv.cfg"}, "cat venv/pyvenv.cfg", "requirements.txt venv"},
+		"nobody says": {[]string{"node_modules/x"}, "cat node_modules/x", "node_modules/x"},
+		"not read":    {[]string{"node_modules/.yarn-state.yml"}, "cat a", "a"},
+		"made by the run": {[]string{"node_modules/.yarn-state.yml"}, "echo 1 > node_modules/n; cat node_modules/n",
+			""},
+		"beside other files": {[]string{"node_modules/.yarn-integrity", "x.env"}, "cat node_modules/.yarn* x.env",
+			"node_modules package-lock.json x.env"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := gittest.New(t)
+			for _, f := range []string{"a", "package-lock.json", "requirements.txt", "lib/a"} {
+				g.Write(f, f)
+			}
+			g.Write(".gitignore", "node_modules\nvenv\n*.env\n")
+			base := g.Commit("one")
+			if strings.Contains(name, "npm") {
+				for n := range 100 {
+					g.Write(fmt.Sprintf("node_modules/pkg/%d", n), "x")
+				}
+			}
+			for _, f := range c.files {
+				g.Write(f, f)
+			}
+			src, err := worktree.Open(g.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tree, err := worktree.Create(t.Context(), src, worktree.Options{Base: base,
+				Dir: filepath.Join(gittest.OnDisk(t), "w"), Copy: []string{"node_modules", "venv", "*.env"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { tree.Close(false) })
+			shell(t, tree, c.script)
+			if _, err := tree.Capture(t.Context(), "one", "one"); err != nil {
+				t.Fatal(err)
+			}
+			in, err := tree.Inputs()
+			if err != nil || in.Unknown != "" {
+				t.Fatal(in, err)
+			}
+			in.Read = slices.DeleteFunc(in.Read, func(i notebooks.Input) bool { return i.Names != "" })
+			if got := strings.Join(paths(in.Read), " "); got != c.want {
+				t.Errorf("its inputs are %q, want %q", got, c.want)
+			}
+		})
+	}
+}

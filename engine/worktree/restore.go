@@ -212,7 +212,7 @@ func (t *Tree) writeOne(ctx context.Context, p string, e snapshot.Entry) error {
 		}
 		perm |= e.Mode & 0o111
 	}
-	_, err = f.Create(name, data, perm)
+	_, err = f.Create(name, data, perm, 0)
 	return err
 }
 

@@ -115,6 +115,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		fact("patch omits", d.PatchOmits)
 	}
 	fact("base", run.Contract.BaseCommit)
+	fact("copied", strings.Join(run.Contract.WorktreeInclude, ", ")) // by .worktreeinclude
 	if c := run.Completed; c != nil {
 		fact("result", c.ResultCommit)
 		if c.Bundle != nil {

@@ -159,8 +159,9 @@ func (f *Folder) Readlink(name string) (string, error) {
 	}
 }
 
-// Create writes a new regular file, marked as not read, and returns what the file system says of it afterwards.
-func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
+// Create writes a new regular file, marked as not read, and returns what the file system says of it afterwards. at is
+// the time of its last change in nanoseconds since 1970; 0 is now.
+func (f *Folder) Create(name string, data []byte, perm uint32, at int64) (Stat, error) {
 	fd, err := unix.Openat(f.fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	if err != nil {
 		return Stat{}, f.failed("create", name, err)
@@ -176,7 +177,11 @@ func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
 		}
 		data = data[n:]
 	}
-	if err := futimens(fd, [2]unix.Timespec{{Sec: unread}, {Nsec: unix.UTIME_OMIT}}); err != nil {
+	changed := unix.Timespec{Nsec: unix.UTIME_OMIT}
+	if at != 0 {
+		changed = unix.NsecToTimespec(at)
+	}
+	if err := futimens(fd, [2]unix.Timespec{{Sec: unread}, changed}); err != nil {
 		return Stat{}, f.failed("set the time of", name, err)
 	}
 	var st unix.Stat_t

@@ -95,9 +95,15 @@ func (f *Folder) Readlink(name string) (string, error) {
 	return filepath.ToSlash(target), err
 }
 
-func (f *Folder) Create(name string, data []byte, perm uint32) (Stat, error) {
+// Create writes a new regular file. at is the time of its last change in nanoseconds since 1970; 0 is now.
+func (f *Folder) Create(name string, data []byte, perm uint32, at int64) (Stat, error) {
 	if err := WriteNew(filepath.Join(f.Path, name), data, os.FileMode(perm)); err != nil {
 		return Stat{}, err
+	}
+	if at != 0 {
+		if err := f.Touch(name, at); err != nil {
+			return Stat{}, err
+		}
 	}
 	return f.Lstat(name)
 }

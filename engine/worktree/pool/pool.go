@@ -172,8 +172,8 @@ func (t *Tree) sample(dir string) error {
 	}
 	defer f.Close()
 	var errs [3]error
-	t.kind[0], errs[0] = f.Create("file", nil, 0o666)
-	t.kind[1], errs[1] = f.Create("program", nil, 0o777)
+	t.kind[0], errs[0] = f.Create("file", nil, 0o666, 0)
+	t.kind[1], errs[1] = f.Create("program", nil, 0o777, 0)
 	t.kind[2], errs[2] = f.Stat()
 	return errors.Join(errs[:]...)
 }

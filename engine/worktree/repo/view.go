@@ -125,12 +125,17 @@ func (v *View) Folder(name string) (tree, names string, err error) {
 	return string(f.OID(object.NameTree(f, entries))), object.DigestNames(entries), nil
 }
 
-// Ignored returns the blob of a file of the checkout that Git ignores; ok is false in a commit.
+// Ignored returns the blob of a file of the checkout that Git ignores, or of what is installed in a folder of
+// dependencies; ok is false in a commit.
 func (v *View) Ignored(name string) (blob string, ok bool, err error) {
 	if v.files.disk == nil {
 		return "", false, nil
 	}
-	e, err := v.files.entryOnDisk(quote.Raw(name))
+	name = quote.Raw(name)
+	if installed := v.files.src.Installed(name); installed != "" {
+		return string(installed), true, nil
+	}
+	e, err := v.files.entryOnDisk(name)
 	if err != nil || e.Mode == 0 {
 		return "", true, err
 	}

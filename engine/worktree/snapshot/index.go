@@ -308,6 +308,33 @@ func (x *Index) Has(path string) bool {
 	return false
 }
 
+// Times gives each file of a tree that is not written yet the time of its last change that the index has, if it is the
+// same file there.
+func (x *Index) Times(n *Node) {
+	be := binary.BigEndian
+	in, name := x.entries, make([]byte, 0, 256)
+	var at, path []byte
+	more := func() {
+		if at = in; len(in) == 0 {
+			path = nil
+		} else if path, in = x.next(at, name); x.version == 4 {
+			name = path
+		}
+	}
+	more()
+	for prefix, e := range n.Entries() {
+		full := prefix + e.Name
+		for path != nil && string(path) < full {
+			more()
+		}
+		if string(path) != full || be.Uint32(at[24:]) != e.Mode ||
+			e.Mode&disk.ModeType != disk.ModeFile || !bytes.Equal(at[40:][:x.format.Size], e.OID[:x.format.Size]) {
+			continue
+		}
+		e.Stat.Mtime = int64(be.Uint32(at[8:]))*1e9 + int64(be.Uint32(at[12:]))
+	}
+}
+
 func (n *Node) hasEmpty() bool {
 	return len(n.Files)+len(n.Dirs) == 0 || slices.ContainsFunc(n.Dirs, (*Node).hasEmpty)
 }

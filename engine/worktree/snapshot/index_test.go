@@ -72,7 +72,9 @@ func FuzzReadIndex(f *testing.F) {
 				}
 			}
 			if x, err := OpenIndex(path, format); err == nil {
-				x.Holds(&Node{Files: []Entry{{Name: "a"}, {Name: "b"}}})
+				root := &Node{Files: []Entry{{Name: "a"}, {Name: "b"}}}
+				x.Holds(root)
+				x.Times(root)
 			}
 		}
 	})
