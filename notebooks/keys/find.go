@@ -214,7 +214,11 @@ func nextToken(b []byte, at int, before byte, final bool) int {
 			i += least - 7 // the least step that cannot miss a word of that length
 		}
 		start := min(i, len(b))
-		end := wordEnd(b, start)
+		end := start
+		if i+8 <= len(b) {
+			end += 8
+		}
+		end = wordEnd(b, end)
 		for start > at && word[b[start-1]] {
 			start--
 		}

@@ -141,8 +141,8 @@ func BenchmarkText(b *testing.B) {
 
 // Words of a text, in no order that a processor learns.
 func BenchmarkWords(b *testing.B) {
-	words := strings.Fields("the of run step output engine/worktree 2026-11-21T10:52:20Z ok a compiling file=notebook.md " +
-		"INFO package line 17 to passed in github.com/owner/name: error 0.25s")
+	words := strings.Fields("the of run step output engine/worktree 2026-11-21T10:52:20Z ok a compiling " +
+		"file=notebook.md INFO package line 17 to passed in github.com/owner/name: error 0.25s")
 	var text []byte
 	for random := rand.New(rand.NewPCG(1, 2)); len(text) < 256<<10; {
 		text = append(append(text, words[random.IntN(len(words))]...), " \n"[random.IntN(10)/9])
