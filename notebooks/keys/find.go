@@ -2,6 +2,7 @@ package keys
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -47,6 +48,43 @@ var (
 		`[^A-Za-z0-9]{0,12}n?[^A-Za-z0-9]{0,12}$`)
 )
 
+// marked reports whether b has a byte, or the text, that every key has within its first least bytes (a test looks at
+// each form): much output has none, and these searches are faster than any that looks at words.
+func marked(b []byte) bool {
+	for _, c := range []byte("-._I") {
+		if bytes.IndexByte(b, c) >= 0 {
+			return true
+		}
+	}
+	return bytes.Contains(b, []byte("dapi"))
+}
+
+const ones, high = 0x0101010101010101, 0x8080808080808080 // of eight bytes each: 1, its highest bit
+
+// separated reports whether one of eight bytes is of no word.
+func separated(w uint64) bool {
+	if (w-'-'*ones)&^w&high != 0 { // below the first: most often a space
+		return true
+	}
+	low := w | 0x20*ones // as small letters; _ becomes 0x7f
+	return (w|(w+(0x80-'/')*ones)&^(w+(0x80-'0')*ones)|
+		(w+(0x80-':')*ones)&^(w+(0x80-'A')*ones)|
+		(low+(0x80-'`')*ones)&^(low+(0x80-'a')*ones)|
+		(low+(0x80-'{')*ones)&^(low+ones)|
+		(w+ones))&high != 0
+}
+
+// wordEnd returns where the word ends that goes on at i.
+func wordEnd(b []byte, i int) int {
+	for i+8 <= len(b) && !separated(binary.LittleEndian.Uint64(b[i:])) {
+		i += 8
+	}
+	for i < len(b) && word[b[i]] {
+		i++
+	}
+	return i
+}
+
 // Find returns the keys in a text.
 func Find(b []byte) []Found {
 	found, _ := find(b, '\n', true)
@@ -56,8 +94,13 @@ func Find(b []byte) []Found {
 // find returns the keys in b, which follows the byte before, and up to where that is decided: with final all of b, and
 // otherwise before what more bytes may complete.
 func find(b []byte, before byte, final bool) (found []Found, decided int) {
-	keyAt := nextKey(b, 0, final)
-	for at := 0; ; {
+	from, keyAt := 0, len(b)
+	if !marked(b) {
+		from = max(0, len(b)-least) // a token that is cut off before its mark
+	} else {
+		keyAt = nextKey(b, 0, final)
+	}
+	for at := from; ; {
 		tokenAt := nextToken(b, at, before, final)
 		start := min(keyAt, tokenAt)
 		if start == len(b) {
@@ -163,46 +206,46 @@ func privateKey(b []byte, start int, final bool) (f Found, waits bool) {
 	return Found{start, start + end, PrivateKey}, false
 }
 
-// nextToken returns where the next word begins that may be a token, from at on; len(b) if nowhere. It looks at the last
-// byte that a token there would have, and back, so that it skips most of a text.
+// nextToken returns where the next word begins that may be a token, from at on; len(b) if nowhere.
 func nextToken(b []byte, at int, before byte, final bool) int {
 	for at < len(b) {
-		if at > 0 {
-			before = b[at-1]
+		i := at
+		for i+8 <= len(b) && separated(binary.LittleEndian.Uint64(b[i:])) {
+			i += least - 7 // the least step that cannot miss a word of that length
 		}
-		i := at + least - 1
-		if i >= len(b) && final {
-			return len(b)
+		start := min(i, len(b))
+		end := start
+		if i+8 <= len(b) {
+			end += 8
 		}
-		for i = min(i, len(b)-1); i >= at && word[b[i]]; i-- {
+		end = wordEnd(b, end)
+		for start > at && word[b[start-1]] {
+			start--
 		}
-		if i >= at {
-			at = i + 1
+		if short := end-start < least && (end < len(b) || final); short || end == start {
+			at = end + 1
 			continue
 		}
-		end := min(at+least, len(b))
-		for end < len(b) && word[b[end]] {
-			end++
+		if start > 0 {
+			before = b[start-1]
 		}
-		if word[before] { // within a word
-			at = end
+		if at = end; word[before] { // within a word
 			continue
 		}
-		if before == '\\' && end == at+1 && end == len(b) && !final {
-			return at
+		if before == '\\' && end == start+1 && end == len(b) && !final {
+			return start
 		}
-		for _, start := range []int{at, at + 1} {
-			if start > at && before != '\\' { // as in the text \nTOKEN
+		for _, begin := range []int{start, start + 1} {
+			if begin > start && before != '\\' { // as in the text \nTOKEN
 				break
 			}
-			if slices.ContainsFunc(first[b[min(start, len(b)-1)]], func(f *form) bool {
-				return start < len(b) && (bytes.HasPrefix(b[start:end], []byte(f.prefix)) ||
-					end == len(b) && !final && strings.HasPrefix(f.prefix, string(b[start:end])))
+			if slices.ContainsFunc(first[b[min(begin, len(b)-1)]], func(f *form) bool {
+				return begin < len(b) && (bytes.HasPrefix(b[begin:end], []byte(f.prefix)) ||
+					end == len(b) && !final && strings.HasPrefix(f.prefix, string(b[begin:end])))
 			}) {
-				return start
+				return begin
 			}
 		}
-		at = end
 	}
 	return len(b)
 }

@@ -2,6 +2,8 @@ package keys
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +30,9 @@ func TestForms(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := anyToken.Draw(t, "token")
+		if !marked([]byte(text[:least])) {
+			t.Fatalf("%q has none of the marks", text)
+		}
 		for _, around := range [][2]string{{"", ""}, {"key: ", "\n"}, {`{"a":"\n`, `"}`}, {"https://x:", "@host/"},
 			{"it is ", ".\n"}} {
 			got, found := Shown(nil).Hide([]byte(around[0] + text + around[1]))
@@ -97,6 +102,21 @@ func TestStreamAnyCut(t *testing.T) {
 	})
 }
 
+// One byte of eight that is of no word is seen, in each place and beside each other byte.
+func TestSeparated(t *testing.T) {
+	for c := range 256 {
+		for other := range 256 {
+			for place := range 8 {
+				b := bytes.Repeat([]byte{byte(other)}, 8)
+				b[place] = byte(c)
+				if got := separated(binary.LittleEndian.Uint64(b)); got == (word[c] && word[other]) {
+					t.Fatalf("%q: %t", b, got)
+				}
+			}
+		}
+	}
+}
+
 // A key that is too long to hold does not make the search slow, and no more of it is shown than lies beyond the bound.
 func TestLongKey(t *testing.T) {
 	text := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(strings.Repeat("MIIB", 16)+"\n", 400)
@@ -107,7 +127,7 @@ func TestLongKey(t *testing.T) {
 }
 
 func benchmark(b *testing.B, line string) {
-	chunk := []byte(strings.Repeat(line, 32<<10/len(line)))
+	chunk := []byte(strings.Repeat(line, max(1, 32<<10/len(line))))
 	b.SetBytes(int64(len(chunk)))
 	s := Shown(nil).Stream()
 	for b.Loop() {
@@ -119,4 +139,17 @@ func BenchmarkText(b *testing.B) {
 	benchmark(b, "2026-11-21T10:52:20Z INFO build: compiling package engine/worktree ok\n")
 }
 
-func BenchmarkBase64(b *testing.B) { benchmark(b, strings.Repeat("aVb9", 19)+"\n") }
+// Words of a text, in no order that a processor learns.
+func BenchmarkWords(b *testing.B) {
+	words := strings.Fields("the of run step output engine/worktree 2026-11-21T10:52:20Z ok a compiling " +
+		"file=notebook.md INFO package line 17 to passed in github.com/owner/name: error 0.25s")
+	var text []byte
+	for random := rand.New(rand.NewPCG(1, 2)); len(text) < 256<<10; {
+		text = append(append(text, words[random.IntN(len(words))]...), " \n"[random.IntN(10)/9])
+	}
+	benchmark(b, string(text))
+}
+
+func BenchmarkBar(b *testing.B) { benchmark(b, strings.Repeat("x", 100)+"\n") }
+
+func BenchmarkBase64(b *testing.B) { benchmark(b, strings.Repeat("IVb9", 19)+"\n") }
