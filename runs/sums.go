@@ -31,6 +31,9 @@ func (r *Record) Seal(known map[string]Digest) error {
 	for _, path := range slices.Sorted(maps.Keys(sums)) {
 		text.WriteString(sumLine(path, sums[path]))
 	}
+	if err := r.markMade(DigestOf([]byte(text.String()))); err != nil {
+		return err
+	}
 	return r.Write(SumsFile, []byte(text.String()))
 }
 
