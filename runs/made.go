@@ -19,8 +19,8 @@ import (
 // is shown and verified, counts as a proof only with a signature of an allowed signer, and none of its steps is carried
 // (docs/evidence.md, "Records that travel").
 //
-// While the run goes on, its mark in the folder "open" has an HMAC of its id alone: only then does Seal make the mark,
-// in the run itself or when a killed one is completed.
+// While the run goes on, its mark is an HMAC of its id alone: only then does Seal make the mark of the whole record, in
+// the run itself or when a killed one is completed.
 
 // NotMadeHere says of a record that it came from elsewhere.
 const NotMadeHere = "not made by this user on this machine"
@@ -105,16 +105,27 @@ func (r *Record) MarkBegun() error {
 		return nil
 	}
 	store, name, _ := storeOf(r.path)
-	return Writer{}.Overwrite(filepath.Join(store.open(), name), []byte(madeMark(name, "")))
+	return store.markMade(name, "")
 }
 
-// markMade makes the mark of a run that was begun here, before its SHA256SUMS.
-func (r *Record) markMade(sums Digest) error {
+// markSealed makes the mark of a run that was begun here, after its SHA256SUMS.
+func (r *Record) markSealed(sums Digest) error {
 	store, name, is := storeOf(r.path)
-	if !is || !isMark(filepath.Join(store.open(), name), madeMark(name, "")) {
+	if !is || !isMark(store.madeFile(name), madeMark(name, "")) {
 		return nil
 	}
 	return store.markMade(name, sums)
+}
+
+// unseal removes SHA256SUMS. A run that was made here goes on.
+func (r *Record) unseal() error {
+	store, name, is := storeOf(r.path)
+	if sums, err := r.Sums(); err == nil && is && isMark(store.madeFile(name), madeMark(name, sums)) {
+		if err := store.markMade(name, ""); err != nil {
+			return err
+		}
+	}
+	return r.Remove(SumsFile)
 }
 
 func (s Store) markMade(name string, sums Digest) error {
@@ -122,7 +133,8 @@ func (s Store) markMade(name string, sums Digest) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return cannotWrite(file, err)
 	}
-	return Writer{}.Overwrite(file, []byte(madeMark(name, sums)))
+	_, err := Writer{}.WriteFile(file, []byte(madeMark(name, sums)))
+	return err
 }
 
 // Made reports whether this user made the record on this machine. It compares SHA256SUMS with the mark and the journal

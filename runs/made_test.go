@@ -14,9 +14,6 @@ func cutRecord(t *testing.T, store Store) *record {
 	t.Helper()
 	r := newRecord(t, store, aTime, 2)
 	r.steps()
-	if err := store.mark(string(r.id)); err != nil { // as it is while the run goes on
-		t.Fatal(err)
-	}
 	if err := At(r.dir).MarkBegun(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,16 +82,13 @@ func storeAround(r *record) Store { store, _, _ := storeOf(r.dir); return store 
 func TestMadeIsCut(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for name, cut := range map[string]func(r *record) error{
-		"before the mark":         func(*record) error { return nil },
-		"between mark and sums":   func(r *record) error { return At(r.dir).markMade(DigestOf(nil)) },
-		"in the middle of a mark": func(r *record) error { return os.WriteFile(storeAround(r).madeFile(string(r.id)), nil, 0o644) },
-		"after SHA256SUMS":        func(r *record) error { return At(r.dir).Seal(nil) },
+		"before SHA256SUMS":               func(*record) error { return nil },
+		"between SHA256SUMS and the mark": func(r *record) error { return At(r.dir).Write(SumsFile, nil) },
+		"after the mark":                  func(r *record) error { return At(r.dir).Seal(nil) },
+		"after it was tidied up":          func(r *record) error { lockElsewhere(t, r.dir)(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := cutRecord(t, newStore(t))
-			if err := os.MkdirAll(filepath.Dir(storeAround(r).madeFile("x")), 0o755); err != nil {
-				t.Fatal(err)
-			}
 			if err := cut(r); err != nil {
 				t.Fatal(err)
 			}
