@@ -122,8 +122,8 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 			plain.Escape(repository), plain.Escape(doc.Folders.Records), plain.Escape(doc.Folders.Cache),
 			doc.Pool.words())
 		if doc.Unmarked != "" && err == nil {
-			err = say(a.stdout, "\nrecords\n  ✗ gate, review and --reuse do not count the records of your runs, because "+
-				"they cannot be marked as yours: %s\n", plain.Escape(doc.Unmarked))
+			err = say(a.stdout, "\nrecords\n  ✗ gate, review and --reuse do not count the records of your runs, "+
+				"because they cannot be marked as yours: %s\n", plain.Escape(doc.Unmarked))
 		}
 		if doc.Schedules != "" && err == nil {
 			err = say(a.stdout, "\nschedules\n  ✗ %s\n", doc.Schedules)
