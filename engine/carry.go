@@ -80,7 +80,7 @@ func (p *Plan) carry(ctx context.Context, e *Engine) error {
 			break
 		}
 		i := &InterruptedRun{Dir: entry.Dir, forked: true}
-		if entry.Status != runs.Pass || !p.isOf(entry) || store.Brought(entry.ID) != "" || i.read() != nil {
+		if entry.Status != runs.Pass || !p.isOf(entry) || !runs.At(entry.Dir).Made() || i.read() != nil {
 			continue
 		}
 		looked++
@@ -91,7 +91,7 @@ func (p *Plan) carry(ctx context.Context, e *Engine) error {
 	if best.before > 0 { // the original run may be an older one
 		for _, c := range best.run.Run.Carried() {
 			i := &InterruptedRun{Dir: store.Path(c.Run), forked: true}
-			if store.Brought(c.Run) != "" || i.read() != nil || i.Run.Status() != runs.Pass {
+			if !runs.At(i.Dir).Made() || i.read() != nil || i.Run.Status() != runs.Pass {
 				continue
 			}
 			if err := best.compare(ctx, e, p, i, view); err != nil {

@@ -43,6 +43,12 @@ func (c *recorder) create() (release func(), err error) {
 		return nil, artifact(err)
 	}
 	c.record = record
+	if from := c.plan.interrupted; from == nil || runs.At(from.Dir).Made() { // what is carried came from elsewhere
+		if err := record.MarkBegun(); err != nil {
+			unlock()
+			return nil, artifact(err)
+		}
+	}
 	return func() {
 		if c.journal != nil {
 			c.journal.Close()

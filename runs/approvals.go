@@ -205,12 +205,18 @@ func keyed(key []byte, text string) Digest {
 
 // key reads the store's key, and makes it first if there is none and random is not nil.
 func (a Approvals) key(random io.Reader) ([]byte, error) {
-	path := filepath.Join(a.dir, "key")
-	key, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && random != nil {
-		if _, err = a.folder(""); err != nil {
+	if random != nil {
+		if _, err := a.folder(""); err != nil {
 			return nil, err
 		}
+	}
+	return readKey(filepath.Join(a.dir, "key"), random)
+}
+
+// readKey reads a key, and makes it first if there is none and random is not nil.
+func readKey(path string, random io.Reader) ([]byte, error) {
+	key, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && random != nil {
 		if err := makeKey(path, random); err != nil {
 			return nil, cannotWrite(path, err)
 		}

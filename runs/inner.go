@@ -46,13 +46,17 @@ const adoptPrefix = ".inner-"
 func inStore(parent RunID, ids []RunID) bool { return parent != "" && slices.Contains(ids, parent) }
 
 // Adopt copies the record of a run into the store. It calls check with the copy before the copy gets its name; if check
-// returns an error, nothing is kept. Only regular files are copied.
+// returns an error, nothing is kept. Only regular files are copied, and the mark of a record that this user made.
 func (s Store) Adopt(id RunID, from string, check func(copied string) error) error {
 	return s.Admit(id, func(to string) error {
 		if err := copyRecord(from, to); err != nil {
 			return err
 		}
-		return check(to)
+		if err := check(to); err != nil || !At(from).Made() {
+			return err
+		}
+		sums, err := At(to).Sums()
+		return errors.Join(err, s.markMade(string(id), sums))
 	})
 }
 

@@ -52,7 +52,7 @@ func (r *Record) Reconcile(clock func() time.Time, finish func(record *Record, r
 	// SHA256SUMS says that the record is whole. It may be of a run that was killed just before its last event:
 	// reconciling, which may be killed as well, must not leave it beside another end.
 	if record.run.Completed == nil {
-		if err := r.Remove(SumsFile); err != nil {
+		if err := r.unseal(); err != nil {
 			return false, err
 		}
 	}

@@ -401,7 +401,7 @@ func (s Store) remove(id RunID, still func() bool) (bool, error) {
 		return true, err
 	}
 	s.unmark(string(id))
-	_ = os.Remove(s.broughtFile(id)) // there is seldom one, and it says nothing of another run
+	_ = os.Remove(s.madeFile(string(id)))
 	return true, nil
 }
 

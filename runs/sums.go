@@ -31,7 +31,10 @@ func (r *Record) Seal(known map[string]Digest) error {
 	for _, path := range slices.Sorted(maps.Keys(sums)) {
 		text.WriteString(sumLine(path, sums[path]))
 	}
-	return r.Write(SumsFile, []byte(text.String()))
+	if err := r.Write(SumsFile, []byte(text.String())); err != nil {
+		return err
+	}
+	return r.markSealed(DigestOf([]byte(text.String())))
 }
 
 // digests returns the digests of the files of the record but some, and but those that come after the run. It reads

@@ -29,6 +29,8 @@ type Verification struct {
 	// Signed says who signed SHA256SUMS, or the manifest of an output notebook without a record; nil without a
 	// signature.
 	Signed *SignedBy `json:"signed,omitempty"`
+	// Made says that this user made the record on this machine.
+	Made bool `json:"-"`
 	// Decisions are those of operators on the run, the oldest first.
 	Decisions []DecisionSummary `json:"decisions,omitempty"`
 	// Notes say what was not checked, and why. They are no findings.
@@ -68,7 +70,7 @@ func (r *Record) Verify(render RenderFunc, signers Signers) (*Verification, erro
 		return nil, err
 	}
 	defer done()
-	v := &Verification{Dir: r.path}
+	v := &Verification{Dir: r.path, Made: r.Made()}
 	c := check{v: v, record: held}
 	c.journal()
 	if v.Run != nil {

@@ -144,6 +144,9 @@ func (a *app) decisions(dir string) (out []runs.DecisionSummary, err error) {
 // decidedRecord is a record with what came after its run: decisions and repetitions.
 func (a *app) decidedRecord(run *runs.Run, dir string) terminal.Record {
 	shown := record(dir)
+	if run.Completed != nil && !runs.At(dir).Made() {
+		shown.Origin = runs.NotMadeHere
+	}
 	list, err := a.decisions(dir)
 	for i := range list {
 		shown.Decisions = append(shown.Decisions, list[i].Words())

@@ -13,6 +13,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree/pool"
 	"markmill/render/plain"
+	"markmill/runs"
 )
 
 // checkup is what doctor --json prints.
@@ -23,6 +24,8 @@ type checkup struct {
 	Pool    checkedPool    `json:"pool"`
 	// Schedules says what is due and was not looked at; "" where nothing is wrong.
 	Schedules string `json:"schedules,omitzero"`
+	// Unmarked says why records of this user's runs are not marked as made here; "" where they are.
+	Unmarked string `json:"unmarked,omitzero"`
 }
 
 // checkedPool are the worktrees that are kept for later runs.
@@ -66,8 +69,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check what this machine has for runs, and how to install what is missing",
 		Long: `Starts each built-in kernel, and looks for the programs of configured kernels and of Jupyter's, for Git, and
-for what the system offers the sandbox. Nothing is written except temporary files. If notebooks of the repository
-are scheduled, it warns when nothing has run markmill schedule run-due or a scheduler since one was due.
+for what the system offers the sandbox. Nothing is written except temporary files, and the key that marks records
+as this user's, if there is none. If notebooks of the repository are scheduled, it warns when nothing has run markmill schedule run-due or a scheduler since one was due.
 
 Exit codes: 0 checked, 1 a kernel that markmill.yaml configures is missing, no kernel starts, or nothing runs what is
 scheduled.`,
@@ -97,7 +100,10 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	doc := checkup{version(), report, checkedFolders{Repository: api.RootOf(src), Records: store.Dir, Cache: a.cache()},
-		kept, ""}
+		kept, "", ""}
+	if err := runs.MakeKey(); err != nil {
+		doc.Unmarked = err.Error()
+	}
 	if src != nil {
 		if doc.Schedules, err = a.unwatched(ctx, store, src); err != nil {
 			return err
@@ -115,6 +121,10 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 			doc.Markmill.Version, doc.Markmill.Platform, report.Text(),
 			plain.Escape(repository), plain.Escape(doc.Folders.Records), plain.Escape(doc.Folders.Cache),
 			doc.Pool.words())
+		if doc.Unmarked != "" && err == nil {
+			err = say(a.stdout, "\nrecords\n  ✗ gate, review and --reuse do not count the records of your runs, "+
+				"because they cannot be marked as yours: %s\n", plain.Escape(doc.Unmarked))
+		}
 		if doc.Schedules != "" && err == nil {
 			err = say(a.stdout, "\nschedules\n  ✗ %s\n", doc.Schedules)
 		}

@@ -210,6 +210,7 @@ type verified struct {
 	Run      runs.RunID     `json:"run_id,omitzero"`
 	Sweep    runs.SweepID   `json:"sweep_id,omitzero"`
 	OK       bool           `json:"ok"`
+	Made     bool           `json:"made_here"`      // by this user, on this machine; false of a sweep
 	Proof    review.Level   `json:"proof,omitzero"` // of an output notebook
 	Findings []runs.Finding `json:"findings"`
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
@@ -229,7 +230,8 @@ func (a *app) runsVerify() *cobra.Command {
 		Use: "verify RUN|SWEEP|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes of a run
 directory, and lists what does not match. An output notebook is verified by itself and against the run that
-made it, which is found by its digest: it is recorded when both match, and only claimed otherwise. The
+made it, which is found by its digest: it is recorded when both match and this user made the run on this
+machine, signed when an allowed signer signed it, and only claimed otherwise. The
 commits in the run's bundle are compared with the record and, inside a repository that has the base commit,
 their trees with its patch.
 
@@ -278,7 +280,7 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 			if signed && !got.Signed.Counts() {
 				got.Findings = append(got.Findings, unsigned(got))
 			}
-			out := verified{OK: len(got.Findings) == 0, Findings: got.Findings, Signed: got.Signed,
+			out := verified{OK: len(got.Findings) == 0, Made: got.Made, Findings: got.Findings, Signed: got.Signed,
 				Decisions: got.Decisions, Notes: got.Notes}
 			if got.Run != nil {
 				out.Run, out.Carried = got.Run.ID, got.Run.Carried()
@@ -290,8 +292,11 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 			if info, err := os.Stat(words[0]); err == nil && info.Mode().IsRegular() {
 				out.Proof = review.Claimed
 				if out.OK {
-					if out.Proof = review.Recorded; got.Signed.Counts() {
+					switch {
+					case got.Signed.Counts():
 						out.Proof = review.Signed
+					case got.Made:
+						out.Proof = review.Recorded
 					}
 					proof = "; " + words[0] + " is " + string(out.Proof)
 				}
@@ -361,6 +366,9 @@ func holdsWords(word string, v *runs.Verification, commits string) string {
 		holds = "what was looked at holds"
 	}
 	words := fmt.Sprintf("%s: %s (%d events%s)", v.Run.ID, holds, v.Run.Events, commits)
+	if !v.Made {
+		words += ", " + runs.NotMadeHere
+	}
 	if v.Signed != nil {
 		words += ", " + v.Signed.Words()
 	}

@@ -229,6 +229,7 @@ var credentials = []string{
 	"~/.npmrc", "~/.pypirc", "~/.cargo/credentials", "~/.cargo/credentials.toml", "~/.config/gcloud",
 	"~/.config/gh", "~/.config/git/credentials", "~/.config/op", "~/.config/sops", "~/.config/google-chrome",
 	"~/.config/chromium", "~/.mozilla", "~/.password-store", "~/.local/share/keyrings",
+	"~/.local/state/markmill.key",
 	"~/.terraform.d/credentials.tfrc.json", "~/.vault-token", "~/.m2/settings.xml", "~/.gradle/gradle.properties",
 	"~/.codex", "~/.claude", "~/.claude.json", "~/.gemini", "~/.local/share/opencode/auth.json",
 	"~/.gem/credentials", "~/.bash_history", "~/.zsh_history", "~/.psql_history", "~/.pgpass",

@@ -104,6 +104,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	}
 	fact("folder", run.Started.Folder)
 	fact("record", string(record.Sums))
+	fact("origin", record.Origin)
 	for _, words := range record.Decisions {
 		fact("decision", words)
 	}
@@ -209,6 +210,7 @@ type Record struct {
 	Files     fs.FS       // nil: it is not at hand, and it is not shown why a step failed
 	Path      string      // as a reader of the terminal finds it
 	Sums      runs.Digest // of SHA256SUMS; "" without one
+	Origin    string      // where the record came from; "" if it was made here
 	Decisions []string    // of operators on the run, in words
 	Reruns    []string    // which run it repeats, and which repeat it, in words
 }

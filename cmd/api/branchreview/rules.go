@@ -17,7 +17,6 @@ import (
 	"markmill/cmd/api/rerun"
 	"markmill/engine"
 	"markmill/engine/worktree"
-	"markmill/render/plain"
 	"markmill/render/review"
 	"markmill/runs"
 	"markmill/runs/outfile"
@@ -150,13 +149,13 @@ func RecordProver(base *worktree.Files, settings engine.Config, store runs.Store
 		p := review.Proof{Level: review.Recorded, Run: string(v.Run.ID)}
 		if v.Signed.Counts() {
 			p = review.Proof{Level: review.Signed, Run: string(v.Run.ID), Signed: true, Words: v.Signed.Words()}
-		} else if from := store.Brought(v.Run.ID); from != "" {
-			p = review.Proof{Level: review.Claimed, Words: fmt.Sprintf("its record came from %s, and no "+
-				"allowed signer signed it", plain.Escape(from))}
+		} else if !v.Made {
+			p = review.Proof{Level: review.Claimed, Words: "its record was " + runs.NotMadeHere +
+				", and no allowed signer signed it"}
 		}
 		repetitions, err := reruns()
 		own := slices.DeleteFunc(slices.Clone(repetitions[v.Run.ID]), func(r *runs.Record) bool {
-			return store.Brought(runs.RunID(filepath.Base(r.Path()))) != ""
+			return !r.Made()
 		})
 		if err != nil || len(own) == 0 {
 			return p

@@ -168,10 +168,7 @@ func (e Exchange) take(ctx context.Context, remote *exchange.Remote, id runs.Run
 		if own := e.Store.Record(id); own.Has("") {
 			return e.compare(id, own, fetched)
 		}
-		if err := e.verify(id, fetched); err != nil {
-			return err
-		}
-		return e.Store.MarkBrought(id, remote.Name)
+		return e.verify(id, fetched)
 	})
 	switch {
 	case errors.Is(err, errThere):
