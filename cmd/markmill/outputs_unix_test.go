@@ -318,6 +318,7 @@ func TestOutputsRefused(t *testing.T) {
 		"allowed_signers":                   "is a file of settings",
 		".github/workflows/ci.yml":          "is a file that CI or a hook obeys",
 		".husky/pre-commit":                 "is a file that CI or a hook obeys",
+		"tools/hooks/pre-commit.md":         "is a file that CI or a hook obeys",
 		"kept/forbidden.md":                 "is forbidden by the policy",
 		"new/":                              "is a folder",
 	}
@@ -326,6 +327,7 @@ func TestOutputsRefused(t *testing.T) {
 		p.link("../home/out.md", "work/own.md")
 		p.link(".git/hooks", "work/via")
 		p.link(".markmill/runs/OTHER", "work/store")
+		p.git("config", "core.hooksPath", "tools/hooks")
 		p.own()
 		if said, ok := p.run("run", "n.md", "o.md"); !ok {
 			t.Fatal(said)
