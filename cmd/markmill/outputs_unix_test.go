@@ -59,7 +59,6 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 		p.write("home/"+name, "of the user\n")
 	}
 	p.write("work/n.md", strings.Replace(outputNotebook, "'TOP'", top, 1))
-	p.write("work/.markmill/runs/OTHER/events.jsonl", "of another run\n")
 	p.write("work/.github/workflows/ci.yml", "of CI\n")
 	p.write("work/kept/forbidden.md", "of the policy\n")
 	if mode != "folder" {
@@ -67,9 +66,11 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 		p.link("../home/out.md", "work/committed.md")
 		p.link("../home", "work/committed")
 		p.git("init", "-q")
+		p.git("config", "core.hooksPath", "tools/hooks")
 		p.git("add", "-A")
 		p.git("commit", "-q", "-m", "begin")
 	}
+	p.write("work/.markmill/runs/OTHER/events.jsonl", "of another run\n")
 	for dir := top; uid != 0 && dir != filepath.Dir(dir); dir = filepath.Dir(dir) { // other users must get here
 		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o1 == 0 {
 			if err := os.Chmod(dir, info.Mode().Perm()|0o11); err != nil {
@@ -327,7 +328,6 @@ func TestOutputsRefused(t *testing.T) {
 		p.link("../home/out.md", "work/own.md")
 		p.link(".git/hooks", "work/via")
 		p.link(".markmill/runs/OTHER", "work/store")
-		p.git("config", "core.hooksPath", "tools/hooks")
 		p.own()
 		if said, ok := p.run("run", "n.md", "o.md"); !ok {
 			t.Fatal(said)
