@@ -391,7 +391,8 @@ func TestMCPFloor(t *testing.T) {
 	// steps of any notebook are in the sandbox, in a worktree
 	outside := filepath.Join(testSetup.disk, filepath.Base(root)+"-outside")
 	t.Cleanup(func() { os.Remove(outside) })
-	write("escape.md", mcpStep("sandbox: off\nmode: in-place", "echo x >mine; cd "+root+"\n"+
+	c.refused("new_notebook", map[string]any{"notebook": "place.md", "content": mcpStep("mode: in-place", "true")})
+	write("escape.md", mcpStep("sandbox: off", "echo x >mine; cd "+root+"\n"+
 		"git branch evil || true\nenv -u MARKMILL_RUN_ID -u MARKMILL_DEPTH "+builtProgram(t)+" approve gated || true\n"+
 		"echo x >"+outside+" || true\necho x >"+root+"/there || true"))
 	c.call("run", map[string]any{"notebook": "gated.md"})
@@ -460,7 +461,7 @@ func TestMCPFloor(t *testing.T) {
 	}
 
 	lifted := startMCPClient(t, mcpOptions(t, root, engine.FloorLifts...))
-	write("all.md", mcpStep("secrets: [MCP_TEST_SECRET]\ncopy: [kept.env]\nsandbox: off\nmode: in-place", "echo x >mine"))
+	write("all.md", mcpStep("secrets: [MCP_TEST_SECRET]\ncopy: [kept.env]\nsandbox: off", "echo x >mine"))
 	ran := lifted.call("run", map[string]any{"notebook": "all.md"})
 	if _, err := os.Lstat(filepath.Join(root, "mine")); err != nil || ran["status"] != "pass" {
 		t.Errorf("all is lifted: %v %v", ran, err)
@@ -489,6 +490,7 @@ func TestMCPWrites(t *testing.T) {
 		"copilot-instructions.md", "x.instructions.md", "x.prompt.md", ".claude/commands/x.md", ".github/x.md", "a/.x/b.md",
 		".hidden.md", "PULL_REQUEST_TEMPLATE.md", "docs/PULL_REQUEST_TEMPLATE/x.md"} {
 		c.refused("new_notebook", map[string]any{"notebook": name, "content": good})
+		c.refused("run", map[string]any{"notebook": "task.md", "output": name})
 	}
 	for _, content := range []string{"Prose alone.\n", "```bash {#x timeout=secret}\ntrue\n```\n",
 		"---\nsandbox: never\n---\n" + good} {

@@ -511,7 +511,8 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, output := range []string{".markmill/runs/OTHER/events.jsonl", ".git/x.md", "markmill.yaml", "Makefile",
-		".github/workflows/ci.md", "loud.md", "up/x.md", "{word}/x.md", "/tmp/x.md"} {
+		".github/workflows/ci.md", "loud.md", "up/x.md", "{word}/x.md", "/tmp/x.md", "CLAUDE.md",
+		".claude/commands/x.md", "docs/agents.md"} {
 		for _, path := range []string{"/new", "/jobs"} {
 			if code, _, text := d.post(path, url.Values{"notebook": {"lines.md"}, "output": {output},
 				"param.n": {"0"}, "param.word": {"../up"}}); code != http.StatusConflict {
