@@ -81,6 +81,7 @@ func (f *Floor) impose(p *Plan) error {
 		return nil
 	}
 	p.floor = notebooks.Front{Sandbox: f.Sandbox, Mode: f.Mode}
+	p.modeLifted = f.Mode == ""
 	var errs errorList
 	if f.Mode != "" && p.source == nil {
 		errs.add(refused("the folder is in no Git repository, so that steps would change its files themselves",

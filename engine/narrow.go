@@ -196,9 +196,6 @@ func (p *Plan) inPlaceRefused() error {
 	if p.floor.Mode != "" {
 		return refused("--in-place: whoever runs notebooks here keeps them out of the checkout", "leave the option out")
 	}
-	if p.floor.Mode != "" {
-		return refused("--in-place: whoever runs notebooks here keeps them out of the checkout", "leave the option out")
-	}
 	for _, each := range p.policies {
 		if each.Acceptance {
 			return refused("--in-place: the policy of the repository says acceptance: required, and a run in place "+
@@ -215,7 +212,7 @@ func (p *Plan) inPlaceRefused() error {
 // inPlaceByNotebook returns an error if the notebook alone says that the run works in the checkout.
 func (p *Plan) inPlaceByNotebook() error {
 	silent := func(policy placedPolicy) bool { return policy.Rules.Mode != runs.MutationInPlace }
-	if p.source == nil || p.mode() != runs.MutationInPlace ||
+	if p.source == nil || p.mode() != runs.MutationInPlace || p.modeLifted ||
 		len(p.policies) > 0 && !slices.ContainsFunc(p.policies, silent) {
 		return nil
 	}

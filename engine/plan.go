@@ -47,6 +47,7 @@ type Plan struct {
 	runTimeout     time.Duration // of the whole run; 0 is none
 	policies       []placedPolicy
 	floor          notebooks.Front // what Engine.Floor imposes, as the policies
+	modeLifted     bool            // the operator of the floor lets notebooks ask for the checkout
 
 	agents      map[notebooks.StepID]*runs.EligibilityData // which backend does an agent's step
 	mask        *mask.Set                                  // of the secrets

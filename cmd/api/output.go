@@ -75,7 +75,7 @@ func CheckLinks(output, path string) error {
 	for at := filepath.Clean(path); at != fixed && at != filepath.Dir(at); at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
 			return &notebooks.Error{Kind: notebooks.KindParameter,
-				Msg:  fmt.Sprintf("OUTPUT %s is %s with these values, and %s is a symbolic link", output, path, at),
+				Msg:  fmt.Sprintf("OUTPUT %s: with these values a part of it is a symbolic link", output),
 				Hint: "give another value, or write the name of the link into OUTPUT itself"}
 		}
 	}

@@ -461,7 +461,10 @@ func TestMCPFloor(t *testing.T) {
 	}
 
 	lifted := startMCPClient(t, mcpOptions(t, root, engine.FloorLifts...))
-	write("all.md", mcpStep("secrets: [MCP_TEST_SECRET]\ncopy: [kept.env]\nsandbox: off", "echo x >mine"))
+	all := mcpStep("secrets: [MCP_TEST_SECRET]\ncopy: [kept.env]\nsandbox: off\nmode: in-place", "echo x >mine")
+	if err := os.WriteFile(filepath.Join(root, "all.md"), []byte(all), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	ran := lifted.call("run", map[string]any{"notebook": "all.md"})
 	if _, err := os.Lstat(filepath.Join(root, "mine")); err != nil || ran["status"] != "pass" {
 		t.Errorf("all is lifted: %v %v", ran, err)
