@@ -197,9 +197,6 @@ func (p *Plan) inPlaceRefused() error {
 	if p.floor.Mode != "" {
 		return refused("--in-place: whoever runs notebooks here keeps them out of the checkout", "leave the option out")
 	}
-	if p.floor.Mode != "" {
-		return refused("--in-place: whoever runs notebooks here keeps them out of the checkout", "leave the option out")
-	}
 	for _, each := range p.policies {
 		if each.Acceptance {
 			return refused("--in-place: the policy of the repository says acceptance: required, and a run in place "+

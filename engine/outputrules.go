@@ -35,6 +35,10 @@ func checkoutAround(folder string) (*outfile.Checkout, error) {
 		forbidden = append(append(forbidden, p.Rules.Forbid...), p.protected()...)
 	}
 	root, err := filepath.EvalSymlinks(src.Root())
-	return &outfile.Checkout{Root: root, Tracked: src.Tracked,
+	hooks := src.Config.Path("core", "hookspath")
+	if hooks != "" && !filepath.IsAbs(hooks) {
+		hooks = filepath.Join(root, hooks)
+	}
+	return &outfile.Checkout{Root: root, Tracked: src.Tracked, Hooks: hooks,
 		Forbidden: func(path string) bool { return MatchesAny(forbidden, path) }}, err
 }

@@ -39,7 +39,7 @@ func (r *run) readScraps(s *PlannedStep, dir, display string) error {
 				" .check}",
 				Msg: "it reports " + scrap.Name + " and is not tagged check"}
 		}
-		scrap.Name = r.rec.conceal(scrap.Name)
+		scrap.Name = r.rec.hide(s.ID, "scrap", scrap.Name)
 		if scrap.File != "" {
 			if err := r.keepScrapFile(s.ID, &scrap, dir, display); err != nil {
 				return artifact(err)
@@ -122,7 +122,8 @@ func (r *run) moveDisplays(step notebooks.StepID, from, dir string, left kernel.
 			return nil, err
 		}
 		out = append(out, runs.DisplayData{MIME: d.MIME, File: to, Bytes: size,
-			Digest: digest, Alt: r.rec.conceal(d.Alt), DisplayID: r.rec.conceal(d.ID), Update: d.Update})
+			Digest: digest, Alt: r.rec.hide(step, "result", d.Alt),
+			DisplayID: r.rec.hide(step, "result", d.ID), Update: d.Update})
 	}
 	return out, nil
 }

@@ -98,6 +98,20 @@ func (p *Plan) open() (params []notebooks.Param) {
 	return params
 }
 
+// remainders are what is left of values once another value within them is masked: in a text with control characters
+// the shorter one may be found first.
+func remainders(values []string) (left []string) {
+	for _, value := range values {
+		for _, part := range values {
+			rest := strings.ReplaceAll(value, part, mask.Mark)
+			if rest != value && len(rest) >= mask.Least {
+				left = append(left, rest)
+			}
+		}
+	}
+	return left
+}
+
 // maskSecrets makes the plan's mask, and returns an error for values that cannot be masked.
 func (p *Plan) maskSecrets(e *Engine) error {
 	var errs errorList
@@ -130,7 +144,7 @@ func (p *Plan) maskSecrets(e *Engine) error {
 		}
 		values = append(values, s.value)
 	}
-	p.mask = mask.New(values)
+	p.mask = mask.New(append(values, remainders(values)...))
 	for _, name := range []struct{ what, text string }{{"OUTPUT", p.request.Output},
 		{"the notebook's name", p.TaskID()}, {"--branch", p.request.Branch}, {"--cwd", p.request.Cwd}} {
 		if p.mask.In([]byte(name.text)) {

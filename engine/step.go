@@ -264,7 +264,8 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 	}
 	done.Exit, done.TerminatedBy = out.Exit, out.TerminatedBy
 	if out.Err != nil {
-		done.Error = &runs.ErrorData{Name: out.Err.Name, Value: r.rec.hide(s.ID, "error", out.Err.Value),
+		done.Error = &runs.ErrorData{Name: r.rec.hide(s.ID, "error", out.Err.Name),
+			Value:     r.rec.hide(s.ID, "error", out.Err.Value),
 			Traceback: r.rec.hide(s.ID, "error", out.Err.Traceback), Line: out.Err.Line}
 	}
 	if f := out.Failed; f != nil {

@@ -48,7 +48,8 @@ type SweepStartedData struct {
 	OutputForm string  `json:"output_form,omitzero"` // of the output notebooks, if it is not the source's
 	// Options are those of every run, with the values that all have in common.
 	Options *OptionsData `json:"options"`
-	Names   []string     `json:"names"` // of the parameters that differ, in order
+	Names   []string     `json:"names"`           // of the parameters that differ, in order
+	Output  string       `json:"output,omitzero"` // absolute path of OUTPUT, with its placeholders
 	Rows    []SweepRow   `json:"rows"`
 	// Lanes says that the rows are attempts; nil of other sweeps.
 	Lanes *LanesData `json:"lanes,omitzero"`

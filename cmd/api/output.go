@@ -66,15 +66,20 @@ func ExpandOutput(output string, bound []notebooks.Bound, extra map[string]strin
 	if err != nil {
 		return "", err
 	}
+	return path, CheckLinks(output, path)
+}
+
+// CheckLinks returns an error if path, which is output with values in it, goes through a link that the values name.
+func CheckLinks(output, path string) error {
 	fixed := filepath.Dir(output[:strings.IndexAny(output+"{", "{}")] + "x")
 	for at := filepath.Clean(path); at != fixed && at != filepath.Dir(at); at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			return "", &notebooks.Error{Kind: notebooks.KindParameter,
-				Msg:  fmt.Sprintf("OUTPUT %s is %s with these values, and %s is a symbolic link", output, path, at),
+			return &notebooks.Error{Kind: notebooks.KindParameter,
+				Msg:  fmt.Sprintf("OUTPUT %s: with these values a part of it is a symbolic link", output),
 				Hint: "give another value, or write the name of the link into OUTPUT itself"}
 		}
 	}
-	return path, nil
+	return nil
 }
 
 // LikeSource gives the OUTPUT of the repository's settings, which is written for Markdown, the extension of a Jupyter

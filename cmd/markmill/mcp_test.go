@@ -490,6 +490,7 @@ func TestMCPWrites(t *testing.T) {
 		"SKILL.md", "copilot-instructions.md", "x.instructions.md", "x.prompt.md", ".claude/commands/x.md",
 		".github/x.md", "a/.x/b.md", ".hidden.md", "PULL_REQUEST_TEMPLATE.md", "docs/PULL_REQUEST_TEMPLATE/x.md"} {
 		c.refused("new_notebook", map[string]any{"notebook": name, "content": good})
+		c.refused("run", map[string]any{"notebook": "task.md", "output": name})
 	}
 	for _, content := range []string{"Prose alone.\n", "```bash {#x timeout=secret}\ntrue\n```\n",
 		"---\nsandbox: never\n---\n" + good} {

@@ -59,7 +59,6 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 		p.write("home/"+name, "of the user\n")
 	}
 	p.write("work/n.md", strings.Replace(outputNotebook, "'TOP'", top, 1))
-	p.write("work/.markmill/runs/OTHER/events.jsonl", "of another run\n")
 	p.write("work/.github/workflows/ci.yml", "of CI\n")
 	p.write("work/kept/forbidden.md", "of the policy\n")
 	if mode != "folder" {
@@ -68,9 +67,11 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 		p.link("../home/out.md", "work/committed.md")
 		p.link("../home", "work/committed")
 		p.git("init", "-q")
+		p.git("config", "core.hooksPath", "tools/hooks")
 		p.git("add", "-A")
 		p.git("commit", "-q", "-m", "begin")
 	}
+	p.write("work/.markmill/runs/OTHER/events.jsonl", "of another run\n")
 	for dir := top; uid != 0 && dir != filepath.Dir(dir); dir = filepath.Dir(dir) { // other users must get here
 		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o1 == 0 {
 			if err := os.Chmod(dir, info.Mode().Perm()|0o11); err != nil {
@@ -319,6 +320,7 @@ func TestOutputsRefused(t *testing.T) {
 		"allowed_signers":                   "is a file of settings",
 		".github/workflows/ci.yml":          "is a file that CI or a hook obeys",
 		".husky/pre-commit":                 "is a file that CI or a hook obeys",
+		"tools/hooks/pre-commit.md":         "is a file that CI or a hook obeys",
 		"kept/forbidden.md":                 "is forbidden by the policy",
 		"new/":                              "is a folder",
 	}

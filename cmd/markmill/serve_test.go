@@ -511,7 +511,8 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, output := range []string{".markmill/runs/OTHER/events.jsonl", ".git/x.md", "markmill.yaml", "Makefile",
-		".github/workflows/ci.md", "loud.md", "up/x.md", "{word}/x.md", "/tmp/x.md"} {
+		".github/workflows/ci.md", "loud.md", "up/x.md", "{word}/x.md", "/tmp/x.md", "CLAUDE.md",
+		".claude/commands/x.md", "docs/agents.md"} {
 		for _, path := range []string{"/new", "/jobs"} {
 			if code, _, text := d.post(path, url.Values{"notebook": {"lines.md"}, "output": {output},
 				"param.n": {"0"}, "param.word": {"../up"}}); code != http.StatusConflict {
@@ -577,7 +578,13 @@ func TestServeSlowReader(t *testing.T) {
 func TestServeAPI(t *testing.T) {
 	t.Parallel()
 	var doc struct {
-		Paths map[string]map[string]any `json:"paths"`
+		Paths map[string]map[string]struct {
+			Body *struct {
+				Content map[string]struct {
+					Schema map[string]any `json:"schema"`
+				} `json:"content"`
+			} `json:"requestBody"`
+		} `json:"paths"`
 	}
 	if err := codec.Unmarshal(workbench.OpenAPI(), &doc); err != nil {
 		t.Fatal(err)
@@ -634,6 +641,23 @@ func TestServeAPI(t *testing.T) {
 	} {
 		if code, answer := call(c.method, c.path, c.body); code != c.want || answer["error"] == "" {
 			t.Errorf("%s %s: %d %v", c.method, c.path, code, answer)
+		}
+	}
+	for path, methods := range doc.Paths {
+		for method, m := range methods {
+			if m.Body == nil {
+				continue
+			}
+			if m.Body.Content["application/json"].Schema["additionalProperties"] != false {
+				t.Errorf("%s %s: the description allows unknown members", method, path)
+			}
+			if strings.Contains(path, "/jobs") || strings.Contains(path, "/queues") || strings.HasSuffix(path, "/reject") {
+				continue // there is no queue, and the role is run
+			}
+			code, answer := call(strings.ToUpper(method), strings.Replace(path, "{id}", id, 1), `{"new": "x"}`)
+			if text, _ := answer["error"].(string); code < 400 || !strings.Contains(text, "unknown") {
+				t.Errorf("%s %s with an unknown member: %d %v", method, path, code, answer)
+			}
 		}
 	}
 	if resp, err := http.Get(d.address + "/healthz"); err != nil || resp.StatusCode != http.StatusOK {

@@ -60,7 +60,7 @@ func Expand(text string, bound []notebooks.Bound, extra map[string]string) (stri
 }
 
 // climbs returns an error if the values make a path lead elsewhere than its text does: up, to the root, or to an
-// address.
+// address. It does not name the values: one may contain a secret.
 func (x pathExpander) climbs(path string) error {
 	up := func(path string) (n int) {
 		for part := range strings.FieldsFuncSeq(path, func(c rune) bool { return c == '/' || c == '\\' }) {
@@ -75,11 +75,11 @@ func (x pathExpander) climbs(path string) error {
 	}
 	switch {
 	case up(path) > up(x.text):
-		return x.errorf("give other values", "with these values it is %q, and a value may not bring ..", path)
+		return x.errorf("give other values", "a value may not bring ..")
 	case rooted(path) && !rooted(x.text):
-		return x.errorf("give other values", "with these values it is %q, and a value may not make it absolute", path)
+		return x.errorf("give other values", "a value may not make it absolute")
 	case strings.Count(path, "://") > strings.Count(x.text, "://"):
-		return x.errorf("give other values", "with these values it is %q, and a value may not make it an address", path)
+		return x.errorf("give other values", "a value may not make it an address")
 	}
 	return nil
 }

@@ -26,10 +26,16 @@ type Checkout struct {
 	Root      string                          // without links
 	Tracked   func(path string) (bool, error) // in Git's index
 	Forbidden func(path string) bool          // by the policy
+	Hooks     string                          // the absolute path of core.hooksPath, "" if it is not set
 }
 
 // Reserved returns an error for a path inside the folders that only Git and Markmill write, as Open would.
 func Reserved(path string) error { return Rules{Force: true}.reserved(path, path) }
+
+const (
+	obeyed     = "a file that CI or a hook obeys"
+	onlyForced = ", which only a person at a terminal overwrites, with --force"
+)
 
 // refused is the one message for a file that no output may be.
 func refused(path, is string) error { return fmt.Errorf("%s is %s; give another path", path, is) }
@@ -60,13 +66,13 @@ func (r Rules) reserved(path, abs string) error {
 	}
 	for i := range parts {
 		if what == "" && IsWorkflow(strings.Join(parts[i:], "/")) {
-			what = "a file that CI or a hook obeys"
+			what = obeyed
 		}
 	}
 	if what == "" {
 		return nil
 	}
-	return refused(path, what+", which only a person at a terminal overwrites, with --force")
+	return refused(path, what+onlyForced)
 }
 
 // plain is a name as file systems compare it that are lenient: without regard to case, and without the dots, spaces and
@@ -179,6 +185,12 @@ func (r Rules) allowed(path, dir, at string) error {
 	repo, err := r.Checkout(dir)
 	if err != nil || repo == nil {
 		return err
+	}
+	if repo.Hooks != "" {
+		real, rest := existing(repo.Hooks)
+		if within(filepath.Join(real, filepath.Join(rest...)), at) {
+			return refused(path, obeyed+onlyForced)
+		}
 	}
 	if rel, err := filepath.Rel(repo.Root, at); err == nil && filepath.IsLocal(rel) &&
 		repo.Forbidden(filepath.ToSlash(rel)) {

@@ -163,6 +163,12 @@ func (s *Sweep) define(given [][]params.Given, bound [][]notebooks.Bound, output
 	now := s.Engine.Now().UTC()
 	extra := map[string]string{"date": now.Format(time.DateOnly), "now": now.Format(time.RFC3339)}
 	same, paths := map[string]int{}, map[string]int{}
+	if output != "" {
+		var err error
+		if s.started.Output, err = filepath.Abs(output); err != nil {
+			return err
+		}
+	}
 	for i := range given {
 		data := runs.SweepRow{Given: []runs.GivenData{}}
 		key := ""
@@ -259,7 +265,7 @@ func (s *Sweep) planFirst(ctx context.Context) error {
 		Markmill: s.Engine.Version, Notebook: r.Path, SourceFile: "notebook" + forms.Extension(plan.Notebook()),
 		MadeOf: r.MadeOf, Repository: r.Repository, Folder: r.Folder, Base: r.Base, Dirty: string(r.Dirty),
 		InPlace: r.InPlace, OutputForm: string(req.OutputForm), Options: &options, Names: s.names, Rows: s.started.Rows,
-		Lanes: s.started.Lanes}
+		Output: s.started.Output, Lanes: s.started.Lanes}
 	if s.started.Lanes != nil {
 		s.started.Options.Backend, s.started.Names = "", []string{}
 	}
@@ -318,6 +324,9 @@ func Resume(dir string, secrets []params.Given, work Work) (*Sweep, error) {
 			continue
 		}
 		given, err := engine.GivenOf(was.Rows[i].Given)
+		if err == nil && d.Output != "" {
+			err = api.CheckLinks(d.Output, was.Rows[i].Output)
+		}
 		if err != nil {
 			return nil, err
 		}

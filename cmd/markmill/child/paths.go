@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"markmill/notebooks"
@@ -56,10 +57,39 @@ func (r Root) Inside(name string) (string, error) {
 	return rel, nil
 }
 
-// Output is Inside for the output notebook of a run. A file that is there must be the output of a run already, or the
+// instructs matches the names of files that coding agents, or forges, read as instructions. Folders of theirs begin
+// with a dot.
+var instructs = regexp.MustCompile(`(?i)^(` +
+	`agents?|agents\.override|claude|claude\.local|gemini|qwen|codex|copilot|cursor|crush|warp|jules|conventions|skill|` +
+	`copilot-instructions|system[-_]prompt|` +
+	`pull_request_template|issue_template|` +
+	`.*\.(instructions|prompt|chatmode|agent|rules)` +
+	`)\.(md|ipynb)$`)
+
+// Writable is Inside for a notebook that a client has written: no file that instructs agents.
+func (r Root) Writable(name string) (string, error) {
+	rel, err := r.Inside(name)
+	if err != nil {
+		return "", err
+	}
+	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+		if part != "." && strings.HasPrefix(part, ".") || strings.EqualFold(part, "PULL_REQUEST_TEMPLATE") ||
+			strings.EqualFold(part, "ISSUE_TEMPLATE") {
+			return "", fmt.Errorf("%s is in a hidden folder or among the templates of a forge; give a notebook another "+
+				"folder", plain.OneLine(rel))
+		}
+	}
+	if instructs.MatchString(filepath.Base(rel)) {
+		return "", fmt.Errorf("%s is a name that agents or forges read as instructions; give the notebook another name",
+			plain.OneLine(rel))
+	}
+	return rel, nil
+}
+
+// Output is Writable for the output notebook of a run. A file that is there must be the output of a run already, or the
 // notebook itself.
 func (r Root) Output(name, notebook string) (string, error) {
-	rel, err := r.Inside(name)
+	rel, err := r.Writable(name)
 	if err != nil {
 		return "", err
 	}

@@ -62,7 +62,7 @@ const maxNotebook = 16 << 20
 
 // create writes a notebook that is not there, or replaces one.
 func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createArgs) (answer, error) {
-	path, err := s.writable(in.Notebook)
+	path, err := child.Root(s.root).Writable(in.Notebook)
 	if err != nil {
 		return answer{}, err
 	}
@@ -139,7 +139,7 @@ func (s *server) source(path string) ([]byte, error) {
 
 // opened reads a notebook that is changed, without what runs left in it. whole are its bytes.
 func (s *server) opened(name string) (nb *notebooks.Notebook, doc NotebookDocument, whole []byte, err error) {
-	path, err := s.writable(name)
+	path, err := child.Root(s.root).Writable(name)
 	if err != nil {
 		return nil, doc, nil, err
 	}

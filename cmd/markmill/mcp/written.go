@@ -7,42 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs/outfile"
 )
-
-// instructs matches the names of files that coding agents, or forges, read as instructions. Folders of theirs begin
-// with a dot.
-var instructs = regexp.MustCompile(`(?i)^(` +
-	`agents?|agents\.override|claude|claude\.local|gemini|qwen|codex|copilot|cursor|crush|warp|jules|conventions|skill|` +
-	`copilot-instructions|system[-_]prompt|` +
-	`pull_request_template|issue_template|` +
-	`.*\.(instructions|prompt|chatmode|agent|rules)` +
-	`)\.(md|ipynb)$`)
-
-// writable is inside for a notebook that a tool writes: no file that instructs agents.
-func (s *server) writable(name string) (string, error) {
-	rel, err := s.inside(name)
-	if err != nil {
-		return "", err
-	}
-	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
-		if part != "." && strings.HasPrefix(part, ".") || strings.EqualFold(part, "PULL_REQUEST_TEMPLATE") ||
-			strings.EqualFold(part, "ISSUE_TEMPLATE") {
-			return "", fmt.Errorf("%s is in a hidden folder or among the templates of a forge; give a notebook "+
-				"another folder", plain.OneLine(rel))
-		}
-	}
-	if instructs.MatchString(filepath.Base(rel)) {
-		return "", fmt.Errorf("%s is a name that agents or forges read as instructions; give the notebook another name",
-			plain.OneLine(rel))
-	}
-	return rel, nil
-}
 
 // write writes a notebook and checks it. One with mistakes, or without a step, is an error, and the file is again what
 // it was: was, or not there. Of a notebook that had mistakes before, no more than these may be left.

@@ -121,7 +121,7 @@ func NewConverter(c Settings, common string) *Converter {
 			}
 		}
 	}
-	user := c.path("core", "attributesfile")
+	user := c.Path("core", "attributesfile")
 	if user == "" {
 		user = xdg("attributes")
 	}

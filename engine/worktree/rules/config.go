@@ -41,8 +41,8 @@ func (c Settings) Flag(section, key string, def bool) bool {
 	return true // "true" and its like; a key without a value is true
 }
 
-// path reads a file name, with "~/" put in full.
-func (c Settings) path(section, key string) string {
+// Path reads a file name, with "~/" put in full; "" if it is not set.
+func (c Settings) Path(section, key string) string {
 	v, _ := c.Get(section, "", key)
 	return expandHome(v)
 }

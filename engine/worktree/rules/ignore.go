@@ -146,7 +146,7 @@ func (g *Ignores) Ignored(r *Chain, path, name string, dir bool) bool {
 
 // NewIgnores reads the rules outside the tree.
 func NewIgnores(c Settings, common string) *Ignores {
-	user := c.path("core", "excludesfile")
+	user := c.Path("core", "excludesfile")
 	if user == "" {
 		user = xdg("ignore")
 	}
