@@ -489,9 +489,10 @@ func TestMCPWrites(t *testing.T) {
 	root := mcpRepository(t)
 	c := newMCPClient(t, root)
 	good := mcpStep("", "true")
-	for _, name := range []string{"CLAUDE.md", "claude.local.md", "AGENTS.md", "docs/agents.md", "GEMINI.md", "SKILL.md",
-		"copilot-instructions.md", "x.instructions.md", "x.prompt.md", ".claude/commands/x.md", ".github/x.md", "a/.x/b.md",
-		".hidden.md", "PULL_REQUEST_TEMPLATE.md", "docs/PULL_REQUEST_TEMPLATE/x.md"} {
+	for _, name := range []string{"CLAUDE.md", "claude.local.md", "AGENTS.md", "docs/agents.md", "GEMINI.md",
+		"SKILL.md", "copilot-instructions.md", "x.instructions.md",
+		"x.prompt.md", ".claude/commands/x.md", ".github/x.md",
+		"a/.x/b.md", ".hidden.md", "PULL_REQUEST_TEMPLATE.md", "docs/PULL_REQUEST_TEMPLATE/x.md"} {
 		c.refused("new_notebook", map[string]any{"notebook": name, "content": good})
 		c.refused("run", map[string]any{"notebook": "task.md", "output": name})
 	}

@@ -75,8 +75,8 @@ func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createAr
 	doc := NotebookDocument{Notebook: path}
 	if _, err := os.Lstat(filepath.Join(s.root, path)); !errors.Is(err, fs.ErrNotExist) {
 		if !in.Replace || in.Content == "" {
-			return answer{}, fmt.Errorf("%s is there already; give replace=true with the whole content, choose another "+
-				"path, or use edit_step", path)
+			return answer{}, fmt.Errorf("%s is there already; give replace=true with the whole content, choose "+
+				"another path, or use edit_step", path)
 		}
 		if was, err = s.replaced(path); err != nil {
 			return answer{}, err
@@ -181,7 +181,8 @@ func (s *server) add(ctx context.Context, _ *mcp.CallToolRequest, in addArgs) (a
 		return answer{}, err
 	}
 	if notebooks.IsJupyterName(doc.Notebook) || before.Form.Script() {
-		return answer{}, fmt.Errorf("add_step changes notebooks in Markdown; replace %s with new_notebook", doc.Notebook)
+		return answer{}, fmt.Errorf("add_step changes notebooks in Markdown; replace %s with new_notebook",
+			doc.Notebook)
 	}
 	if _, err := steps([]string{in.Step}); err != nil {
 		return answer{}, err
@@ -229,8 +230,8 @@ func (s *server) add(ctx context.Context, _ *mcp.CallToolRequest, in addArgs) (a
 		same = now.ID == before.Steps[i].ID && bytes.Equal(now.Code, before.Steps[i].Code)
 	}
 	if !same {
-		return answer{}, fmt.Errorf("step %s would be more than one step at this place, or none (prose holds no steps, "+
-			"and an id stands once); replace %s with new_notebook", in.Step, doc.Notebook)
+		return answer{}, fmt.Errorf("step %s would be more than one step at this place, or none (prose holds no "+
+			"steps, and an id stands once); replace %s with new_notebook", in.Step, doc.Notebook)
 	}
 	doc.Step = in.Step
 	return s.write(ctx, doc, next, whole)

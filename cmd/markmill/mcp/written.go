@@ -22,8 +22,8 @@ func (s *server) write(ctx context.Context, doc NotebookDocument, text, was []by
 		return answer{}, err
 	}
 	if len(nb.Steps) == 0 {
-		return answer{}, fmt.Errorf("%s would have no step; a fence is a step by an id or a tag, such as ```bash {#try}",
-			doc.Notebook)
+		return answer{}, fmt.Errorf("%s would have no step; a fence is a step by an id or a tag, such as "+
+			"```bash {#try}", doc.Notebook)
 	}
 	before := 0
 	if was != nil {
