@@ -184,8 +184,8 @@ var tools = []tool{
 	define("run", "Run a notebook", starts, "run",
 		"Run a notebook in a Git worktree of its own; the checkout stays as it is, but for "+
 			"the output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, "+
-			"command, error, end of what was printed, fix. Uncommitted changes of other files count with dirty=include. A run "+
-			"that is blocked waits for a person.", (*server).runNotebook),
+			"command, error, end of what was printed, fix. Uncommitted changes of other files count with "+
+			"dirty=include. A run that is blocked waits for a person.", (*server).runNotebook),
 	define("show", "Show a run", reads, "run",
 		"Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
 		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
