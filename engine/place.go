@@ -65,6 +65,9 @@ func (e *Engine) noPlace(p *Plan, root string) string {
 	if !e.hasWarden() {
 		return "it takes Linux"
 	}
+	if dir := p.source.CommonDir(); dir != p.source.GitDir() && filepath.Base(dir) == ".git" {
+		return "the checkout is a linked worktree, and what is installed in the main one leads there"
+	}
 	at, err := filepath.EvalSymlinks(p.root())
 	if err != nil {
 		return err.Error()

@@ -651,7 +651,8 @@ func TestServeAPI(t *testing.T) {
 			if m.Body.Content["application/json"].Schema["additionalProperties"] != false {
 				t.Errorf("%s %s: the description allows unknown members", method, path)
 			}
-			if strings.Contains(path, "/jobs") || strings.Contains(path, "/queues") || strings.HasSuffix(path, "/reject") {
+			if strings.Contains(path, "/jobs") || strings.Contains(path, "/queues") ||
+				strings.HasSuffix(path, "/reject") {
 				continue // there is no queue, and the role is run
 			}
 			code, answer := call(strings.ToUpper(method), strings.Replace(path, "{id}", id, 1), `{"new": "x"}`)

@@ -64,11 +64,12 @@ chmod +x .venv/bin/tool`, test: "tool"},
 		test: `ln -s $CHECKOUT/node_modules node_modules; ` + checkNode, code: runs.CodeWrongTree},
 	{name: "NODE_PATH", needs: "node", make: "mkdir node_modules; ln -s ../b node_modules/b",
 		test: `NODE_PATH=$CHECKOUT/node_modules ` + checkNode, code: runs.CodeWrongTree},
-	{name: "a build folder", make: `mkdir build; printf '#!/bin/sh\nexit 0\n' > build/unit; chmod +x build/unit
+	{name: "a build folder", make: `mkdir build
+printf '#!/bin/sh\nPYTHONPATH=%s/src exec python3 %s/tests/test_add.py\n' "$PWD" "$PWD" > build/unit; chmod +x build/unit
 echo "$PWD/build/unit" > build/tests`, test: `sh -c "$(cat build/tests)"`, code: runs.CodeWrongTree},
 	{name: "a script on PATH", make: environment + `export PATH=$PWD/tools:$PATH`, test: "unit"},
 	{name: "a path in a setting", make: environment + `echo "$PWD/src" > src.path`,
-		test: `python3 -c "import sys; sys.path.insert(0, open('src.path').read().strip()); import pkg"`,
+		test: `python3 -c "import sys; sys.path.insert(0, open('src.path').read().strip()); import pkg; assert pkg.add(1, 2) == 3"`,
 		code: runs.CodeWrongTree},
 	{name: "pip, setuptools", needs: "pip", make: "python3 -m venv .venv && .venv/bin/pip install -q -e .",
 		test: checkPython},
@@ -86,7 +87,8 @@ git commit -qam flit; python3 -m venv .venv && .venv/bin/pip install -q -e .`, t
 		test: `ln -s $CHECKOUT/node_modules node_modules; ` + checkNode, code: runs.CodeWrongTree},
 }
 
-// TestWrongTree: a change that breaks the code never passes because the checkout's code was tested.
+// TestWrongTree: a change that breaks the code never passes because the checkout's code was tested, whether the worktree
+// is mounted at the checkout's path or stands elsewhere. Mounted, what is not changed passes, however it is installed.
 func TestWrongTree(t *testing.T) {
 	if sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock < 6 {
 		t.Skip("this kernel has no Landlock 6: nothing was tested")
@@ -100,12 +102,14 @@ func TestWrongTree(t *testing.T) {
 			if _, err := exec.LookPath(c.needs); c.needs != "" && err != nil {
 				t.Skipf("no %s on this machine", c.needs)
 			}
-			testWrongTree(t, c)
+			for _, tree := range []string{runs.TreeSeparate, runs.TreeMounted} {
+				testWrongTree(t, c, tree)
+			}
 		})
 	}
 }
 
-func testWrongTree(t *testing.T, c wrongTree) {
+func testWrongTree(t *testing.T, c wrongTree, tree string) {
 	g := gittest.New(t)
 	onDisk, err := os.MkdirTemp(testSetup.disk, "source-") // steps may write all of /dev/shm, where other tests are
 	gittest.Must(t, err)
@@ -140,6 +144,9 @@ func testWrongTree(t *testing.T, c wrongTree) {
 		g.Dir = filepath.Join(main, "build", "linked")
 		gittest.GitIn(t, main, nil, "worktree", "add", "-q", g.Dir)
 	}
+	if tree == runs.TreeMounted && !c.linked { // of a linked worktree, runs are separate
+		c.code = ""
+	}
 	for name, want := range map[string]struct{ change, code string }{
 		"intact.md": {"true", c.code},
 		"broken.md": {"sed -i s/a+b/a-b/ src/pkg/__init__.py; echo 'throw new Error(1)' > b/i.js; " +
@@ -156,11 +163,11 @@ func testWrongTree(t *testing.T, c wrongTree) {
 		g.Write(name, book)
 		run := exec.CommandContext(t.Context(), builtProgram(t), "run", name)
 		run.Dir = g.Dir
-		run.Env = append(os.Environ(), "PATH="+filepath.Join(main, ".venv", "bin")+":"+strings.TrimSpace(string(path)))
+		run.Env = append(os.Environ(), "MARKMILL_TREE="+tree, "PATH="+filepath.Join(main, ".venv", "bin")+":"+strings.TrimSpace(string(path)))
 		out, err := run.CombinedOutput()
 		told := strings.Contains(string(out), "markmill: "+want.code+": ")
 		if want.code == "" && err != nil || want.code != "" && !told {
-			t.Errorf("%s: %v, want %q\n%s", name, err, want.code, out)
+			t.Errorf("%s, %s: %v, want %q\n%s", tree, name, err, want.code, out)
 		}
 	}
 }

@@ -75,8 +75,8 @@ func (r Root) Writable(name string) (string, error) {
 	for part := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
 		if part != "." && strings.HasPrefix(part, ".") || strings.EqualFold(part, "PULL_REQUEST_TEMPLATE") ||
 			strings.EqualFold(part, "ISSUE_TEMPLATE") {
-			return "", fmt.Errorf("%s is in a hidden folder or among the templates of a forge; give a notebook another "+
-				"folder", plain.OneLine(rel))
+			return "", fmt.Errorf("%s is in a hidden folder or among the templates of a forge; give a notebook "+
+				"another folder", plain.OneLine(rel))
 		}
 	}
 	if instructs.MatchString(filepath.Base(rel)) {
