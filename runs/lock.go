@@ -83,5 +83,5 @@ func Alive(dir string) bool {
 		return false
 	}
 	defer file.Close() // which releases the lock
-	return errors.Is(tryLock(file), ErrLive)
+	return errors.Is(tryShare(file), ErrLive)
 }

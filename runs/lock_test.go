@@ -173,3 +173,44 @@ func TestLockHasOneHolder(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestLockWhileOthersLook: whoever looks whether a run is alive keeps nobody from taking it.
+func TestLockWhileOthersLook(t *testing.T) {
+	dir := t.TempDir()
+	release, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, looked := make(chan struct{}), make(chan struct{})
+	for range 4 {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					looked <- struct{}{}
+					return
+				default:
+					Alive(dir)
+				}
+			}
+		}()
+	}
+	for range 2000 {
+		release()
+		if err := os.WriteFile(filepath.Join(dir, LockFile), nil, 0o644); err != nil { // as a killed run leaves it
+			t.Fatal(err)
+		}
+		if release, err = Lock(dir); err != nil {
+			t.Errorf("nobody but those who look holds it: %v", err)
+			break
+		}
+	}
+	close(stop)
+	for range 4 {
+		<-looked
+	}
+	if !Alive(dir) {
+		t.Error("a run that is locked is not alive")
+	}
+	release()
+}

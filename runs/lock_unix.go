@@ -16,13 +16,23 @@ import (
 // until the child's exec.
 const handedOn = 2 * time.Second
 
-func tryLock(file *os.File) error {
+func tryLock(file *os.File) error { return flock(file, unix.LOCK_EX) }
+
+// tryShare is tryLock for one who only looks: any number of them hold the lock together.
+func tryShare(file *os.File) error { return flock(file, unix.LOCK_SH) }
+
+func flock(file *os.File, how int) error {
 	for deadline := time.Now().Add(handedOn); ; time.Sleep(time.Millisecond) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return err
 		}
-		if !holderGone(file) || time.Now().After(deadline) {
+		if how == unix.LOCK_EX && unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
+			_ = unix.Flock(int(file.Fd()), unix.LOCK_UN) // nobody but those who look holds it
+		} else if !holderGone(file) {
+			return ErrLive
+		}
+		if time.Now().After(deadline) {
 			return ErrLive
 		}
 	}

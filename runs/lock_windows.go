@@ -10,9 +10,14 @@ import (
 // lockAt is a byte far behind the file's text: a lock on Windows keeps others from reading what it covers.
 const lockAt = 1 << 30
 
-func tryLock(file *os.File) error {
-	err := windows.LockFileEx(windows.Handle(file.Fd()),
-		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{Offset: lockAt})
+func tryLock(file *os.File) error { return lockFile(file, windows.LOCKFILE_EXCLUSIVE_LOCK) }
+
+// tryShare is tryLock for one who only looks: any number of them hold the lock together.
+func tryShare(file *os.File) error { return lockFile(file, 0) }
+
+func lockFile(file *os.File, how uint32) error {
+	err := windows.LockFileEx(windows.Handle(file.Fd()), how|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+		&windows.Overlapped{Offset: lockAt})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
 		return ErrLive
 	}

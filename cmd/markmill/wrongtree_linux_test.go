@@ -87,8 +87,9 @@ git commit -qam flit; python3 -m venv .venv && .venv/bin/pip install -q -e .`, t
 		test: `ln -s $CHECKOUT/node_modules node_modules; ` + checkNode, code: runs.CodeWrongTree},
 }
 
-// TestWrongTree: a change that breaks the code never passes because the checkout's code was tested, whether the worktree
-// is mounted at the checkout's path or stands elsewhere. Mounted, what is not changed passes, however it is installed.
+// TestWrongTree: a change that breaks the code never passes because the checkout's code was tested, whether the
+// worktree is mounted at the checkout's path or stands elsewhere. Mounted, what is not changed passes, however it is
+// installed.
 func TestWrongTree(t *testing.T) {
 	if sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock < 6 {
 		t.Skip("this kernel has no Landlock 6: nothing was tested")
@@ -144,7 +145,9 @@ func testWrongTree(t *testing.T, c wrongTree, tree string) {
 		g.Dir = filepath.Join(main, "build", "linked")
 		gittest.GitIn(t, main, nil, "worktree", "add", "-q", g.Dir)
 	}
-	if tree == runs.TreeMounted && !c.linked { // of a linked worktree, runs are separate
+	if tree == runs.TreeMounted && c.linked {
+		tree = "" // which is separate there
+	} else if tree == runs.TreeMounted {
 		c.code = ""
 	}
 	for name, want := range map[string]struct{ change, code string }{
@@ -163,7 +166,8 @@ func testWrongTree(t *testing.T, c wrongTree, tree string) {
 		g.Write(name, book)
 		run := exec.CommandContext(t.Context(), builtProgram(t), "run", name)
 		run.Dir = g.Dir
-		run.Env = append(os.Environ(), "MARKMILL_TREE="+tree, "PATH="+filepath.Join(main, ".venv", "bin")+":"+strings.TrimSpace(string(path)))
+		run.Env = append(os.Environ(), "MARKMILL_TREE="+tree,
+			"PATH="+filepath.Join(main, ".venv", "bin")+":"+strings.TrimSpace(string(path)))
 		out, err := run.CombinedOutput()
 		told := strings.Contains(string(out), "markmill: "+want.code+": ")
 		if want.code == "" && err != nil || want.code != "" && !told {
