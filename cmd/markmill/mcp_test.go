@@ -391,12 +391,12 @@ func TestMCPFloor(t *testing.T) {
 	// steps of any notebook are in the sandbox, in a worktree
 	outside := filepath.Join(testSetup.disk, filepath.Base(root)+"-outside")
 	t.Cleanup(func() { os.Remove(outside) })
-	write("escape.md", mcpStep("sandbox: off", "echo x >mine; cd "+root+"\n"+
+	write("escape.md", mcpStep("sandbox: off\nmode: in-place", "echo x >mine; cd "+root+"\n"+
 		"git branch evil || true\nenv -u MARKMILL_RUN_ID -u MARKMILL_DEPTH "+builtProgram(t)+" approve gated || true\n"+
 		"echo x >"+outside+" || true\necho x >"+root+"/there || true"))
 	c.call("run", map[string]any{"notebook": "gated.md"})
 	escaped := c.call("run", map[string]any{"notebook": "escape.md"})
-	if escaped["status"] != "pass" || escaped["changed"] != 1.0 {
+	if escaped["status"] != "pass" { // where the worktree stands at the checkout's path, it has the file there, too
 		t.Errorf("escape.md: %v", escaped)
 	}
 	for _, file := range []string{outside, filepath.Join(root, "there"), filepath.Join(root, "mine")} {
