@@ -107,7 +107,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	}
 	if err == nil {
 		w.env = w.environment(w.work, w.seen())
-		w.dependOn()
+		if w.apart() {
+			w.dependOn()
+		}
 	}
 	return err
 }
@@ -242,7 +244,7 @@ func (w *workspace) leadsToOwn(path string) bool {
 // ownFolders are the folders of the checkout that Markmill itself writes.
 func (w *workspace) ownFolders() (list []string) {
 	root := w.plan.source.Root()
-	for _, own := range []string{filepath.Join(root, ".markmill"), w.storeDir(), w.eng.Cache} {
+	for _, own := range []string{filepath.Join(root, ".markmill"), w.storeDir(), w.eng.Cache, runs.KeyFile()} {
 		if rel, err := filepath.Rel(root, own); err == nil && filepath.IsLocal(rel) && rel != "." {
 			list = append(list, filepath.ToSlash(rel))
 		}

@@ -112,7 +112,7 @@ func against(t *testing.T, front string, uid int) {
 		t.Errorf("the step says\n%s", text)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "home"))
-	if err != nil || len(entries) != 1 || entries[0].Name() != ".cache" {
+	if err != nil || len(entries) != 2 || entries[0].Name() != ".cache" || entries[1].Name() != ".local" {
 		t.Errorf("the home has %v (%v)", entries, err)
 	}
 	if entries, err = os.ReadDir(filepath.Join(dir, "home", ".cache")); err != nil || len(entries) != 1 ||

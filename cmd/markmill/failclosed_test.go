@@ -65,7 +65,8 @@ func closedCases() []closedCase {
 			files: ran("01-a/result.json", "01-a/stdout")},
 		{name: "step_failed_if", code: runs.CodeStepFailed, event: finished, step: "a", status: fail},
 		{name: "wrong_tree", code: runs.CodeWrongTree, event: finished, step: "t", status: fail,
-			files: ran("01-t/result.json", "01-t/stderr"), testLog: "Permission denied"},
+			files: ran("01-t/result.json", "01-t/stderr"), testLog: "Permission denied", args: []string{"--tree",
+				"separate"}},
 		{name: "verification_failed", code: runs.CodeVerificationFailed, event: finished, step: "t", status: fail,
 			patch: true, testLog: "0 passed, 1 failed",
 			files: append(changedA, ran("02-t/result.json", "02-t/stdout")...)},
@@ -303,7 +304,8 @@ func (row closedCase) untouched(c *closed, dir string, started bool) {
 		c.t.Error("a step was started, and a gate was not met")
 	}
 	except := func(path string) bool {
-		for _, own := range []string{filepath.ToSlash(rel), "src/.markmill/approvals"} {
+		for _, own := range []string{filepath.ToSlash(rel), "src/.markmill/approvals", "src/.markmill/made",
+			"home/state/markmill.key"} {
 			if path == own || strings.HasPrefix(path, own+"/") {
 				return true
 			}

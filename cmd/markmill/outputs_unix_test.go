@@ -153,6 +153,7 @@ func (p *place) run(words ...string) (said string, ok bool) {
 	_, err := bounded(p.t.Context(), time.Minute, func(cmd *exec.Cmd) { // watch has no end if it is not refused
 		cmd.Dir, cmd.Stderr = p.work, &says
 		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(p.top, "own"), "TMPDIR="+p.top,
+			"MARKMILL_TREE=separate", // attacks name the checkout
 			"XDG_STATE_HOME="+filepath.Join(p.top, "state"), "XDG_CACHE_HOME="+filepath.Join(p.top, "cache"))
 		if p.uid != 0 {
 			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)}

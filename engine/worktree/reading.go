@@ -246,6 +246,13 @@ func (t *Tree) CountRead(path string) {
 	}
 }
 
+// CountAll counts the whole tree as read by the step that goes on.
+func (t *Tree) CountAll() {
+	if t.SeesReads() {
+		t.reading.whole = true
+	}
+}
+
 // LoseReads says why what was read is not known any more.
 func (t *Tree) LoseReads(why string) {
 	if t.SeesReads() {
