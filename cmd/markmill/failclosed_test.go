@@ -305,7 +305,7 @@ func (row closedCase) untouched(c *closed, dir string, started bool) {
 	}
 	except := func(path string) bool {
 		for _, own := range []string{filepath.ToSlash(rel), "src/.markmill/approvals", "src/.markmill/made",
-			"home/state/markmill.key"} {
+			"home/state"} { // the key of the user
 			if path == own || strings.HasPrefix(path, own+"/") {
 				return true
 			}
