@@ -156,17 +156,22 @@ func name(path string) string {
 // writeResult writes the result of a command to a path or address; "" and "-" are standard output. what names the
 // argument or option. Beside a file it writes the pictures of runs.
 func (a *app) writeResult(what, path string, data []byte, pictures ...engine.ViewInput) error {
-	if path == "" || path == "-" {
-		return a.shownText(data)
-	}
-	if remote.Is(path) {
-		return a.remote().Write(context.Background(), path, data)
-	}
 	file, err := a.openOutput(what, path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	return a.writeOpened(file, path, data, pictures...)
+}
+
+// writeOpened is writeResult with the file that openOutput returned for the path before the first step.
+func (a *app) writeOpened(file *outfile.File, path string, data []byte, pictures ...engine.ViewInput) error {
+	switch {
+	case path == "" || path == "-":
+		return a.shownText(data)
+	case remote.Is(path):
+		return a.remote().Write(context.Background(), path, data)
+	}
 	for _, in := range pictures {
 		if err := api.WritePictures(in, file.Beside); err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 	"markmill/render/result"
 	"markmill/render/sheet"
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // laneOptions are the options of lanes, and of run where it compares attempts.
@@ -33,6 +34,7 @@ type laneOptions struct {
 	pick         string
 	once         bool
 	html, format string
+	page         *outfile.File            // --html, opened before the first step
 	changed      func(option string) bool // whether an option was given; nil: none was
 }
 
@@ -121,9 +123,11 @@ func (a *app) lanes(ctx context.Context, path, output string, o *runOptions) err
 			return usagef("--backends names %s twice; -n says how many attempts each has", name)
 		}
 	}
-	if err := a.checkTarget("--html", l.html); err != nil {
+	var err error
+	if l.page, err = a.openOutput("--html", l.html); err != nil {
 		return err
 	}
+	defer l.page.Close()
 	o.comparing = true
 	return a.runNotebook(ctx, path, output, o)
 }
@@ -238,7 +242,7 @@ func (a *app) printLanes(done *runs.Sweep, store runs.Store, o *runOptions) erro
 	if o.lanes.html != "" {
 		page, err := sweep.Page(done, store)
 		if err == nil {
-			err = a.writeResult("--html", o.lanes.html, page)
+			err = a.writeOpened(o.lanes.page, o.lanes.html, page)
 		}
 		if err != nil {
 			return err

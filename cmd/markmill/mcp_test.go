@@ -481,6 +481,55 @@ func recordedRun(t *testing.T, root string, run any) (doc map[string]any) {
 	return doc
 }
 
+// TestMCPDestinations: no tool writes a notebook, a step or an output where outputs may not be, whatever is there.
+func TestMCPDestinations(t *testing.T) {
+	root := mcpRepository(t)
+	outside, attempts := t.TempDir(), 0
+	for name, to := range map[string]string{"own.md": filepath.Join(outside, "x.md"), "up": outside, "via": ".git",
+		"store": ".markmill"} {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	paths := []string{"own.md", "up/x.md", "via/x.md", ".git/x.md", "store/x.md", ".markmill/x.md", "task.md/x.md",
+		".github/workflows/x.md", ".githooks/x.md", "CLAUDE.md", "markmill.yaml", "allowed_signers", ".gitattributes"}
+	before := map[string]string{}
+	for _, path := range paths {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+			text := mcpStep("", "echo old")
+			if !strings.HasSuffix(path, ".md") {
+				text = "# old\n"
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			before[path] = text
+		}
+	}
+	c := newMCPClient(t, root)
+	for _, path := range paths {
+		for tool, arguments := range map[string]map[string]any{
+			"new_notebook": {"content": mcpStep("", "echo new"), "replace": true},
+			"edit_step":    {"step": "a", "code": "echo new"},
+			"add_step":     {"step": "b", "language": "bash", "code": "echo new"},
+			"run":          {"output": path},
+		} {
+			attempts++
+			if arguments["notebook"] = path; tool == "run" {
+				arguments["notebook"] = "task.md"
+			}
+			c.refused(tool, arguments)
+		}
+	}
+	for path, text := range before {
+		if now, err := os.ReadFile(path); err != nil || string(now) != text {
+			t.Errorf("%s is changed: %q, %v", path, now, err)
+		}
+	}
+	t.Logf("%d attempts", attempts)
+}
+
 // A notebook that a tool writes instructs no agent, has a step and no mistake, or is not there.
 func TestMCPWrites(t *testing.T) {
 	root := mcpRepository(t)

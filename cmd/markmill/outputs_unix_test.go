@@ -4,12 +4,15 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,15 +58,26 @@ func newPlace(t *testing.T, mode string, uid int) *place {
 	}
 	p.write("pic.png", string(picture))
 	p.write("words", "calm")
-	for _, name := range []string{"out.md", "events.jsonl", "said.txt", "a.md", "b.md", "page.html", "out_files/kept"} {
+	for _, name := range []string{"out.md", "events.jsonl", "said.txt", "a.md", "b.md", "page.html", "junit.xml",
+		"out_files/kept"} {
 		p.write("home/"+name, "of the user\n")
 	}
-	p.write("work/n.md", strings.Replace(outputNotebook, "'TOP'", top, 1))
+	notebook := strings.Replace(outputNotebook, "'TOP'", top, 1)
+	p.write("work/n.md", notebook)
+	p.write("work/timed.md", strings.Replace(notebook, "---\n",
+		"---\nschedule: {cron: \"* * * * *\", output: d/out.md}\n", 1))
+	p.write("work/agents.md", notebook+"\n```agent {#w}\nDo it.\n```\n")
+	agent := "#!/bin/sh\ncat >/dev/null\necho x >made\n"
+	p.write("agent", agent)
+	if err := os.Chmod(filepath.Join(top, "agent"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	p.write("work/.github/workflows/ci.yml", "of CI\n")
 	p.write("work/kept/forbidden.md", "of the policy\n")
 	if mode != "folder" {
 		p.write("work/.gitignore", ".markmill/\n")
-		p.write("work/markmill.yaml", "policy: {forbid: [kept/**]}\n")
+		p.write("work/markmill.yaml", fmt.Sprintf("policy: {forbid: [kept/**]}\nagents:\n  mine:\n    path: %s/agent\n"+
+			"    sha256: %x\n    command: [agent]\n", top, sha256.Sum256([]byte(agent))))
 		p.link("../home/out.md", "work/committed.md")
 		p.link("../home", "work/committed")
 		p.git("init", "-q")
@@ -149,8 +163,9 @@ func (p *place) files(name string) map[string]string {
 // run runs the program in the folder of work, and returns what it said on standard error.
 func (p *place) run(words ...string) (said string, ok bool) {
 	p.t.Helper()
-	var says bytes.Buffer
-	_, err := bounded(p.t.Context(), time.Minute, func(cmd *exec.Cmd) { // watch has no end if it is not refused
+	var says watched
+	_, err := bounded(p.t.Context(), time.Minute, func(cmd *exec.Cmd) {
+		says.cmd = cmd
 		cmd.Dir, cmd.Stderr = p.work, &says
 		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(p.top, "own"), "TMPDIR="+p.top,
 			"MARKMILL_TREE=separate", // attacks name the checkout
@@ -159,7 +174,20 @@ func (p *place) run(words ...string) (said string, ok bool) {
 			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)}
 		}
 	}, p.program, words...)
-	return says.String(), err == nil
+	return says.text.String(), err == nil
+}
+
+// watched is what a program says. It is ended when it says that it waits, as watch does after each run.
+type watched struct {
+	text bytes.Buffer
+	cmd  *exec.Cmd
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("waiting")) {
+		_ = w.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	}
+	return w.text.Write(b)
 }
 
 // unchanged checks that nothing was written outside work, nor where nobody may write.
@@ -203,6 +231,8 @@ type outputWriter struct {
 	name   string
 	words  []string
 	stored bool // there must be an output already
+	source bool // it needs a worktree
+	again  bool // it plans once more after the attack, and follows links above outputs that it finds then
 }
 
 // TestOutputsAndSteps: a step puts links where outputs are to go, or replaces their folders. What is written stays in
@@ -210,8 +240,8 @@ type outputWriter struct {
 func TestOutputsAndSteps(t *testing.T) {
 	t.Parallel()
 	attacks := []outputAttack{
-		{name: "the file is a link", script: "for f in out.md a.md b.md events.jsonl said.txt; do " +
-			"ln -sf $TOP/home/$f d/$f; done"},
+		{name: "the file is a link", script: "for f in out.md a.md b.md events.jsonl said.txt page.html " +
+			"junit.xml; do ln -sf $TOP/home/$f d/$f; done"},
 		{name: "the temporary file is a link", script: "for f in out.md a.md b.md; do ln -sf $TOP/home/out.md " +
 			"d/.tmp-$MARKMILL_RUN_ID-$(printf $f | sha256sum | cut -c1-12); done"},
 		{name: "the folder of the pictures is a link", script: "rm -rf d/*_files; ln -s $TOP/home d/out_files; " +
@@ -227,21 +257,33 @@ func TestOutputsAndSteps(t *testing.T) {
 		{name: "streams", words: []string{"run", "n.md", "--events", "d/events.jsonl", "--stdout-file", "d/said.txt"}},
 		{name: "sweep", words: []string{"run", "n.md", "d/{p}.md", "--matrix", "p=a,b"}},
 		{name: "test --update", words: []string{"test", "--update", "d/out.md"}, stored: true},
+		{name: "test --junit", words: []string{"test", "d/out.md", "--junit", "d/junit.xml"}, stored: true},
+		{name: "lanes --html", words: []string{"lanes", "agents.md", "--html", "d/page.html"}, source: true},
+		{name: "lanes", words: []string{"lanes", "agents.md", "d/out.md", "--pick", "first"}, source: true},
+		{name: "watch", words: []string{"watch", "n.md", "d/out.md"}, source: true, again: true},
+		{name: "a schedule", words: []string{"schedule", "run-due"}, source: true},
 	}
+	attempts := 0
 	for _, mode := range []string{"folder", "in place", "worktree"} {
 		for _, uid := range users() {
 			for i, w := range writers {
 				for k, attack := range attacks {
-					if !everything() && uid == 0 && len(users()) > 1 && (i+k)%3 > 0 || w.stored && attack.missing {
+					if !everything() && uid == 0 && len(users()) > 1 && (i+k)%3 > 0 || w.stored && attack.missing ||
+						w.source && mode != "worktree" || w.again && attack.replaced {
 						continue
 					}
+					attempts++
 					t.Run(strings.Join([]string{mode, strconv.Itoa(uid), w.name, attack.name}, "/"),
 						func(t *testing.T) { t.Parallel(); w.under(attack, newPlace(t, mode, uid)) })
 				}
 			}
 		}
 	}
+	t.Logf("%d attempts", attempts)
 }
+
+// seen is up to when it was decided what is due.
+var seen = regexp.MustCompile(`"seen":"[^"]*"`)
 
 // under runs a writer whose step attacks the folder d.
 func (w outputWriter) under(attack outputAttack, p *place) {
@@ -255,6 +297,16 @@ func (w outputWriter) under(attack outputAttack, p *place) {
 	} else if !attack.missing {
 		p.write("work/d/out.md", old)
 	}
+	if w.name == "a schedule" { // it is due from the first call on
+		if said, ok := p.run(w.words...); !ok {
+			p.t.Fatal(said)
+		}
+		for name, text := range p.files("work/.markmill/schedules") {
+			if filepath.Base(name) == "state.json" {
+				p.write("work/.markmill/schedules"+name, seen.ReplaceAllString(text, `"seen":"2001-01-01T00:00:00Z"`))
+			}
+		}
+	}
 	p.write("attack.sh", attack.script+"\n")
 	p.own()
 	words := w.words
@@ -263,7 +315,7 @@ func (w outputWriter) under(attack outputAttack, p *place) {
 	}
 	said, ok := p.run(words...)
 	p.unchanged(said)
-	if w.name != "run" {
+	if !slices.Contains([]string{"run", "lanes", "a schedule"}, w.name) {
 		return
 	}
 	now, kept := p.files("work/d")["/out.md"], p.files("work/d.old")["/out.md"]
@@ -272,7 +324,7 @@ func (w outputWriter) under(attack outputAttack, p *place) {
 		p.t.Errorf("the folder was replaced, and the run passed: %s", said)
 	case attack.replaced && !attack.missing && kept != old:
 		p.t.Errorf("the old OUTPUT is %q", kept)
-	case !attack.replaced && (now == old) != attack.refused:
+	case !attack.replaced && w.name != "lanes" && (now == old) != attack.refused:
 		p.t.Errorf("OUTPUT is %q\n%s", now, said)
 	}
 }
@@ -325,6 +377,7 @@ func TestOutputsRefused(t *testing.T) {
 		"kept/forbidden.md":                 "is forbidden by the policy",
 		"new/":                              "is a folder",
 	}
+	attempts := 0
 	for _, uid := range users() {
 		p := newPlace(t, "worktree", uid)
 		p.link("../home/out.md", "work/own.md")
@@ -335,6 +388,17 @@ func TestOutputsRefused(t *testing.T) {
 			t.Fatal(said)
 		}
 		hooks := len(p.files("work/.git/hooks"))
+		for to, want := range destinations {
+			folder := filepath.Dir(to) // man names the files
+			if folder == "." || want == "is a folder" {
+				continue
+			}
+			attempts++
+			if said, ok := p.run("man", folder); ok || !strings.Contains(said, want) {
+				t.Errorf("man to %s: %v %q", folder, ok, said)
+			}
+		}
+		p.unchanged("man")
 		for name, words := range writers {
 			for to, want := range destinations {
 				if !everything() && (len(name)+len(to))%3 > 0 && uid != 0 ||
@@ -347,6 +411,7 @@ func TestOutputsRefused(t *testing.T) {
 					}
 					p.write("home/out.md", outputNotebook) // has nothing to strip
 				}
+				attempts++
 				asked := strings.Split(strings.ReplaceAll(strings.Join(words, "\x00"), "TO", to), "\x00")
 				said, ok := p.run(asked...)
 				if name == "strip" {
@@ -363,12 +428,14 @@ func TestOutputsRefused(t *testing.T) {
 			t.Errorf("there are %d hooks, and were %d", now, hooks)
 		}
 	}
+	t.Logf("%d attempts", attempts)
 }
 
 // TestOutputsByValues: the value of a parameter leads a path neither up, nor to the root, nor through a link, and to
 // none of the files that outputs may not be.
 func TestOutputsByValues(t *testing.T) {
 	t.Parallel()
+	attempts := 0
 	for _, mode := range []string{"folder", "in place", "worktree"} {
 		p := newPlace(t, mode, 0)
 		p.link("../home", "work/away")
@@ -385,6 +452,7 @@ func TestOutputsByValues(t *testing.T) {
 				"run":     {"run", "n.md", "{p}/out.md", "-p", "p=" + value},
 				"a sweep": {"run", "n.md", "{p}/out.md", "--matrix", "p=[\"" + value + "\", \"b\"]"},
 			} {
+				attempts++
 				if said, ok := p.run(append(words, p.mode...)...); ok || !strings.Contains(said, want) {
 					t.Errorf("%s, %s with the value %s: %v %s", mode, name, value, ok, said)
 				}
@@ -398,6 +466,7 @@ func TestOutputsByValues(t *testing.T) {
 		}
 		p.unchanged(mode)
 	}
+	t.Logf("%d attempts", attempts)
 }
 
 // TestOutputsThatAreFollowed: links of the user's own, devices and pipes are written as before.
@@ -440,4 +509,48 @@ func TestOutputsThatAreFollowed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOutputsOfPairs: the files of a pair of Jupytext are written nowhere that an output may not be.
+func TestOutputsOfPairs(t *testing.T) {
+	t.Parallel()
+	const book = `{"cells":[{"cell_type":"markdown","id":"a","metadata":{},"source":"new"}],` +
+		`"metadata":{"jupytext":{"formats":"ipynb,md"}},"nbformat":4,"nbformat_minor":5}`
+	attempts := 0
+	for _, uid := range users() {
+		p := newPlace(t, "worktree", uid)
+		p.link("../home/out.md", "work/own.md")
+		p.link(".git/hooks", "work/via")
+		p.link(".markmill/runs/OTHER", "work/store")
+		for base, want := range map[string]string{
+			"committed":                 "is a link that Git tracks",
+			"committed/out":             "goes through the link",
+			"own":                       "is a link that leads out of its folder",
+			".git/x":                    "is inside the Git directory",
+			"via/x":                     "is inside the Git directory",
+			".markmill/runs/OTHER/x":    "where only Markmill keeps its records",
+			"store/x":                   "where only Markmill keeps its records",
+			"tools/hooks/pre-commit":    "is a file that CI or a hook obeys",
+			".github/workflows/release": "is a file that CI or a hook obeys",
+			"kept/forbidden":            "is forbidden by the policy",
+		} {
+			attempts++
+			p.write("work/"+base+".ipynb", book)
+			p.own()
+			said, ok := p.run("convert", "--sync", base+".ipynb", base+".md")
+			if ok || !strings.Contains(said, want) {
+				t.Errorf("%s says %q", base, said)
+			}
+			if err := os.Remove(filepath.Join(p.work, base+".ipynb")); err != nil {
+				t.Fatal(err)
+			}
+			for _, added := range []string{".git/x.md", ".git/hooks/x.md", ".markmill/runs/OTHER/x.md"} {
+				if _, err := os.Lstat(filepath.Join(p.work, added)); err == nil {
+					t.Errorf("%s: %s is written", base, added)
+				}
+			}
+			p.unchanged(base)
+		}
+	}
+	t.Logf("%d attempts", attempts)
 }

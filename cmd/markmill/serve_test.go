@@ -510,16 +510,27 @@ func TestServeRefuses(t *testing.T) {
 	if err := os.Symlink("..", filepath.Join(root, "up")); err != nil {
 		t.Fatal(err)
 	}
+	attempts := 0
 	for _, output := range []string{".markmill/runs/OTHER/events.jsonl", ".git/x.md", "markmill.yaml", "Makefile",
 		".github/workflows/ci.md", "loud.md", "up/x.md", "{word}/x.md", "/tmp/x.md", "CLAUDE.md",
 		".claude/commands/x.md", "docs/agents.md"} {
+		for _, path := range []string{"/api/v1/runs", "/api/v1/jobs"} {
+			attempts++
+			code, answer := d.call("POST", path, fmt.Sprintf(`{"notebook": "lines.md", "output": %q,`+
+				` "parameters": {"n": 0, "word": "../up"}}`, output))
+			if code != http.StatusConflict {
+				t.Errorf("%s to %s: %d %v", path, output, code, answer)
+			}
+		}
 		for _, path := range []string{"/new", "/jobs"} {
+			attempts++
 			if code, _, text := d.post(path, url.Values{"notebook": {"lines.md"}, "output": {output},
 				"param.n": {"0"}, "param.word": {"../up"}}); code != http.StatusConflict {
 				t.Errorf("%s to %s: %d\n%s", path, output, code, text)
 			}
 		}
 	}
+	t.Logf("%d attempts", attempts)
 	id := d.launch(url.Values{"notebook": {"lines.md"}, "param.n": {"0"}})
 	d.live(id, "", 0)
 	for _, path := range []string{"/files/../../../../etc/passwd", "/files/%2e%2e/%2e%2e/task.md",

@@ -16,6 +16,7 @@ import (
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/compare"
+	"markmill/runs/outfile"
 )
 
 // testOptions are the options of test.
@@ -101,10 +102,15 @@ func (a *app) test(ctx context.Context, paths []string, o *testOptions) error {
 	o.Engine = func(notebook string) (*engine.Engine, *worktree.Source, error) { return a.engineFor(notebook, o.repo) }
 	o.Warn = func(message string) { fmt.Fprintln(a.stderr, "markmill: "+message) }
 	o.Now = a.now
+	junit, err := a.openOutput("--junit", o.junit)
+	if err != nil {
+		return err
+	}
+	defer junit.Close()
 	ctx, stop := a.interruptible(ctx)
 	defer stop()
 	report := retest.Run(ctx, found, o.Options)
-	if err := a.printTest(report, o); err != nil {
+	if err := a.printTest(report, o, junit); err != nil {
 		return err
 	}
 	if o.outdated && len(found) == 0 {
@@ -147,7 +153,7 @@ func (a *app) checkTest(o *testOptions) error {
 }
 
 // printTest prints the report for people or as JSON, the annotations, and JUnit's XML.
-func (a *app) printTest(report *retest.Report, o *testOptions) error {
+func (a *app) printTest(report *retest.Report, o *testOptions, junit *outfile.File) error {
 	text, annotations := "", ""
 	if o.annotate {
 		annotations = report.Annotations(a.env("GITHUB_WORKSPACE"))
@@ -177,7 +183,7 @@ func (a *app) printTest(report *retest.Report, o *testOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.writeResult("--junit", o.junit, xml)
+	return a.writeOpened(junit, o.junit, xml)
 }
 
 // testExit is the exit code of a report.
