@@ -89,6 +89,13 @@ func (w *workspace) wanted() (all, named []string) {
 	return all, named
 }
 
+// builds reports whether the run is given folders other than environments and packages: with what tools built before.
+func (w *workspace) builds() bool {
+	return slices.ContainsFunc(slices.Concat(w.eng.Config.Deps, w.plan.notebook.Front.Deps), func(name string) bool {
+		return name != depsNone && !slices.Contains(append(environments, modules), path.Base(path.Clean(name)))
+	})
+}
+
 // dependency describes a folder of dependencies; nil if the checkout has none of that name or the worktree has it. The
 // error is for one that was named and cannot be used.
 func (w *workspace) dependency(name string, named bool) (*runs.DependencyData, error) {

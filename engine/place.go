@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -155,11 +154,6 @@ func (w *workspace) mount(mounts []process.Mount, wait func() (*process.Place, e
 	if err == nil {
 		w.place = place
 		w.opened = &runs.TreeData{Tree: runs.TreeMounted, Path: w.at, Dependencies: deps}
-		for _, d := range deps {
-			if !slices.Contains([]string{".venv", "venv", modules}, path.Base(d.Path)) {
-				w.tree.CountAll() // a tool that builds compares times, and opens no source of what is built
-			}
-		}
 		return nil
 	}
 	place.Close()

@@ -77,7 +77,7 @@ async def main():
         code = f"echo x >here\necho x >{root}/there || true\necho x >{away} || true\ngit -C {root} branch evil || true"
         front = "---\nsandbox: off\nmode: in-place\n---\n"
         await call("new_notebook", notebook="escape.md", content=f"{front}# E\n\n```bash {{#a}}\n{code}\n```\n")
-        assert (await call("run", notebook="escape.md"))["changed"] == 1
+        assert (await call("run", notebook="escape.md"))["status"] == "pass"
         for file in (away, f"{root}/there", f"{root}/here", f"{root}/.git/refs/heads/evil"):
             assert not os.path.exists(file), file
         secret = "---\nsecrets: [HOME]\n---\n# S\n\n```bash {#a}\ntrue\n```\n"

@@ -134,7 +134,7 @@ func closedCases() []closedCase {
 			testLog: "t",
 			files:   ran("01-t/result.json", "02-a/diff.patch", "02-a/result.json")},
 		{name: "dirty_source", code: runs.CodeDirtyEndingTree, event: end, status: fail, files: ran("01-a/result.json"),
-			args: []string{"-p", "source", "$SOURCE"}},
+			args: []string{"-p", "source", "$SOURCE", "--tree", "separate"}},
 		{name: "scraps", code: runs.CodeStepFailed, event: finished, step: "a", status: fail,
 			files: ran("01-a/result.json")},
 		{name: "write_output", code: runs.CodeArtifactWriteFailure, event: end, status: fail, patch: true,

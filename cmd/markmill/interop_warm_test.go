@@ -78,7 +78,7 @@ func TestInteropWarm(t *testing.T) {
 	pids := map[string]bool{}
 	do := func(n int, how ...string) (rest string) {
 		t.Helper()
-		out := filepath.Join(dir, "out.md")
+		out := filepath.Join(repo, "out.md")
 		run(markmill, append(how, "-k", "jupyter:python3", "-p", fmt.Sprintf("n=%d", n), "n.md", out)...)
 		text, err := os.ReadFile(out)
 		if err != nil {

@@ -158,7 +158,7 @@ func testWrongTree(t *testing.T, c wrongTree, tree string) {
 		if want.code == "" && name == "broken.md" {
 			want.code = runs.CodeVerificationFailed
 		}
-		book := "---\ncopy: [build, src.path, node_modules/]\nenv: {CHECKOUT: \"" + g.Dir + "\"}\n---\n" +
+		book := "---\ncopy: [/build, src.path, node_modules/]\nenv: {CHECKOUT: \"" + g.Dir + "\"}\n---\n" +
 			"```bash {#change}\n" + want.change + "\n```\n```bash {#unit .test}\n" + c.test + "\n```\n"
 		if strings.Contains(c.test, "$CHECKOUT") {
 			book = strings.Replace(book, ", node_modules/", "", 1)

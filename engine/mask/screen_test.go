@@ -301,6 +301,21 @@ func TestFound(t *testing.T) {
 }
 
 // Where a line is too long to hold, a value and a sequence are found across the place where it is cut.
+func TestLongTail(t *testing.T) {
+	s := New(hostile)
+	for _, tail := range []int{maxLine - 1, maxLine, maxLine + 1, 4 * maxLine} {
+		pieces := []string{"line\n" + strings.Repeat("x", tail), "y s3cr-et", " end\n"}
+		m, got := s.Stream(), ""
+		for _, piece := range pieces {
+			got += string(m.Next([]byte(piece)))
+		}
+		got += string(m.Rest())
+		if want := s.Text(strings.Join(pieces, "")); got != want {
+			t.Fatalf("a tail of %d bytes: %q; want %q", tail, got[max(0, len(got)-30):], want[max(0, len(want)-30):])
+		}
+	}
+}
+
 func TestLongLine(t *testing.T) {
 	s := New(hostile)
 	for n := maxLine - 30; n < maxLine+3; n++ {

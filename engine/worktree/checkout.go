@@ -31,7 +31,7 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 	for range t.root.Entries() {
 		files++
 	}
-	if t.src != nil {
+	if t.src != nil && t.opt.IndexTimes {
 		if index, err := snapshot.OpenIndex(filepath.Join(t.src.GitDir(), "index"), t.fmt); err == nil {
 			index.Times(t.root) // without it they have the time at which they are made
 		}

@@ -407,7 +407,7 @@ func TestTimes(t *testing.T) {
 			g.Write("z", "not committed")
 			g.Git("update-index", "--index-version", version)
 			began := time.Now().Add(-time.Minute)
-			tree, err := Create(t.Context(), openSource(t, g.Dir), Options{Base: base,
+			tree, err := Create(t.Context(), openSource(t, g.Dir), Options{Base: base, IndexTimes: true,
 				Dir: filepath.Join(t.TempDir(), "w")})
 			gittest.Must(t, err)
 			defer tree.Close(false)

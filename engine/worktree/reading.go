@@ -48,7 +48,7 @@ func (t *Tree) watchReads() {
 		files:   map[string]notebooks.StepID{},
 		folders: map[string]notebooks.StepID{}, ignored: map[string]object.Digest{},
 		dependencies: map[string]*dependency{}}
-	t.reading = r
+	t.reading, r.whole = r, t.opt.IndexTimes
 	if r.unknown = t.opt.ReadsOff; r.unknown != "" {
 		return
 	}
@@ -243,13 +243,6 @@ func (t *Tree) SeesReads() bool { return t.reading != nil && t.reading.unknown =
 func (t *Tree) CountRead(path string) {
 	if t.SeesReads() {
 		t.reading.pending[path] = true
-	}
-}
-
-// CountAll counts the whole tree as read by the step that goes on.
-func (t *Tree) CountAll() {
-	if t.SeesReads() {
-		t.reading.whole = true
 	}
 }
 

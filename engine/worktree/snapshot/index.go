@@ -309,8 +309,7 @@ func (x *Index) Has(path string) bool {
 }
 
 // Times gives each file of a tree that is not written yet the time of its last change that the index has, if it is the
-// same file there. Python's modules get none: by their times alone Python would take a compiled module of an earlier
-// run and not open the source, which then would not be seen to be read.
+// same file there.
 func (x *Index) Times(n *Node) {
 	be := binary.BigEndian
 	in, name := x.entries, make([]byte, 0, 256)
@@ -328,7 +327,7 @@ func (x *Index) Times(n *Node) {
 		for path != nil && string(path) < full {
 			more()
 		}
-		if string(path) != full || strings.HasSuffix(full, ".py") || be.Uint32(at[24:]) != e.Mode ||
+		if string(path) != full || be.Uint32(at[24:]) != e.Mode ||
 			e.Mode&disk.ModeType != disk.ModeFile || !bytes.Equal(at[40:][:x.format.Size], e.OID[:x.format.Size]) {
 			continue
 		}
