@@ -65,8 +65,9 @@ func (m *Stream) Next(b []byte) []byte {
 		}
 		m.line, b = m.line[:0], b[n:]
 	}
+	// The usual case, in which the way of the lines below comes to the same.
 	if n := bytes.LastIndexByte(b, '\n') + 1; n > 0 && len(b)-n < maxLine && len(m.out)+len(m.in) == 0 &&
-		!hasEffects(b[:n]) && m.raw.passes(b[:n]) { // the usual case, in which the way of the lines below comes to the same
+		!hasEffects(b[:n]) && m.raw.passes(b[:n]) {
 		m.pos += int64(n)
 		m.line = append(m.line, b[n:]...)
 		return b[:n]

@@ -31,8 +31,8 @@ type Options struct {
 	// Processes lists the processes of the run that live: what they do while a capture looks, and what they map into
 	// their memory, may change the worktree without changing times. nil says that there are none.
 	Processes func() []int
-	// IndexTimes gives files that are the same in the checkout's index the time that it has. Tools that compare times then
-	// open no source of what is built already, so all of the tree counts as read.
+	// IndexTimes gives files that are the same in the checkout's index the time that it has. Tools that compare times
+	// then open no source of what is built already, so all of the tree counts as read.
 	IndexTimes bool
 	// ReadsOff says why what steps read is not to be watched; "" watches.
 	ReadsOff string
