@@ -26,7 +26,7 @@ func (p peers) kernelEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\nlast\n", "step dies did not pass"} {
+	for _, want := range []string{"step dies did not pass", "ended by signal KILL"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}

@@ -7,12 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-const warmNotebook = "---\nenv: {SHADE: %s}\n---\n```yaml {.parameters}\nn: {type: int, default: 1}\n```\n\n" +
+const warmNotebook = "---\nsandbox: required\nenv: {SHADE: %s}\n---\n```yaml {.parameters}\nn: {type: int, default: 1}\n```\n\n" +
 	"```python {#a}\nimport os, subprocess\n" +
 	"print(n, 'seen' in globals(), os.environ['SHADE'], os.getcwd() == os.environ['MARKMILL_WORKTREE'], " +
 	"get_ipython().execution_count)\nseen = 1\nopen('made', 'w').write(str(n))\n```\n\n```python {#b}\n" +
@@ -78,9 +79,14 @@ func TestInteropWarm(t *testing.T) {
 	pids := map[string]bool{}
 	do := func(n int, how ...string) (rest string) {
 		t.Helper()
-		out := filepath.Join(repo, "out.md")
-		run(markmill, append(how, "-k", "jupyter:python3", "-p", fmt.Sprintf("n=%d", n), "n.md", out)...)
-		text, err := os.ReadFile(out)
+		had, _ := filepath.Glob(filepath.Join(repo, ".markmill", "runs", "*", "output.md"))
+		run(markmill, append(how, "-k", "jupyter:python3", "-p", fmt.Sprintf("n=%d", n), "n.md")...)
+		have, _ := filepath.Glob(filepath.Join(repo, ".markmill", "runs", "*", "output.md"))
+		have = slices.DeleteFunc(have, func(name string) bool { return slices.Contains(had, name) })
+		if len(have) != 1 {
+			t.Fatalf("the run left the records %v", have)
+		}
+		text, err := os.ReadFile(have[0])
 		if err != nil {
 			t.Fatal(err)
 		}
