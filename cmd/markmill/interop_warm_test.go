@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-const warmNotebook = "---\nsandbox: required\nenv: {SHADE: %s}\n---\n```yaml {.parameters}\nn: {type: int, default: 1}\n```\n\n" +
-	"```python {#a}\nimport os, subprocess\n" +
+const warmNotebook = "---\nsandbox: required\nenv: {SHADE: %s}\n---\n```yaml {.parameters}\n" +
+	"n: {type: int, default: 1}\n```\n\n```python {#a}\nimport os, subprocess\n" +
 	"print(n, 'seen' in globals(), os.environ['SHADE'], os.getcwd() == os.environ['MARKMILL_WORKTREE'], " +
 	"get_ipython().execution_count)\nseen = 1\nopen('made', 'w').write(str(n))\n```\n\n```python {#b}\n" +
 	"print('run', subprocess.check_output(['sh', '-c', 'echo $MARKMILL_RUN_ID'], text=True), " +
