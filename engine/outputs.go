@@ -58,8 +58,11 @@ func (r *run) writeOutputs(step notebooks.StepID, dir string, out kernel.Outcome
 		b.WriteByte('\n')
 	}
 	file, err := r.rec.keep(path.Join(filepath.ToSlash(dir), runs.OutputsFile), b.Bytes())
+	if err != nil {
+		return err
+	}
 	done.Outputs = runs.StreamData{File: file.File, Bytes: int64(b.Len()), Digest: file.Digest}
-	return err
+	return nil
 }
 
 // withoutHidden removes packed tables from an output if they show a secret once unpacked. The scrap is masked and

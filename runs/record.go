@@ -210,7 +210,10 @@ func (r *Record) Keep(name string, data []byte) (SealedFile, error) {
 		return SealedFile{}, err
 	}
 	digest, err := r.writer.WriteFile(r.File(name), data)
-	return SealedFile{File: name, Digest: digest}, err
+	if err != nil {
+		return SealedFile{}, err
+	}
+	return SealedFile{File: name, Digest: digest}, nil
 }
 
 // WriteStream is Write for bytes that write writes one after the other, which are masked already.
