@@ -539,7 +539,7 @@ func TestOutputsOfPairs(t *testing.T) {
 			p.own()
 			said, ok := p.run("convert", "--sync", base+".ipynb", base+".md")
 			if ok || !strings.Contains(said, want) {
-				t.Errorf("%s says %q", base, said)
+				t.Errorf("%s as user %d says %q", base, uid, said)
 			}
 			if err := os.Remove(filepath.Join(p.work, base+".ipynb")); err != nil {
 				t.Fatal(err)

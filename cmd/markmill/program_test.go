@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -51,7 +52,6 @@ func runTests(m *testing.M) (code int) {
 		if memory := testhome.Memory(); memory != "" && os.Getenv("TMPDIR") == "" {
 			if dir, err = os.MkdirTemp(memory, "markmill-tests-"); err == nil {
 				defer os.RemoveAll(dir)
-				os.Chmod(dir, 0o711) // some tests are other users
 				os.Setenv("TMPDIR", dir)
 			}
 		}
@@ -61,7 +61,7 @@ func runTests(m *testing.M) (code int) {
 		testSetup.source, err = os.Getwd()
 	}
 	if err == nil {
-		err = os.Mkdir(testSetup.binaries, 0o755)
+		err = errors.Join(os.Mkdir(testSetup.binaries, 0o755), os.Chmod(dir, 0o711)) // some tests are other users
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
