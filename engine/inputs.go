@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"markmill/engine/worktree"
+	"markmill/engine/worktree/listing"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/runs"
@@ -53,6 +54,25 @@ func (w *workspace) dependOn() {
 			}
 		}
 	}
+}
+
+// lister is what lists folders in a step, as far as its code tells. A function of Python may be that of an earlier step
+// in its session; one of a shell that the step itself does not declare is not known. Nobody knows what an agent lists.
+func (p *Plan) lister(step notebooks.StepID) listing.Lister {
+	at := slices.IndexFunc(p.steps, func(s PlannedStep) bool { return s.ID == step })
+	if at < 0 || p.steps[at].byAgent() || p.steps[at].Kernel == nil {
+		return listing.Every()
+	}
+	s := &p.steps[at]
+	code := []string{string(s.Code)}
+	if s.Kernel.Name() == listing.InPython {
+		for i := range p.steps[:at] {
+			if o := &p.steps[i]; o.Kernel != nil && o.sessionKey() == s.sessionKey() {
+				code = append(code, string(o.Code))
+			}
+		}
+	}
+	return listing.Of(s.Kernel.Name(), strings.Join(code, "\n"))
 }
 
 // ownOutput are the paths of the repository that the run itself writes at its end: OUTPUT, and the folder of its
@@ -173,7 +193,13 @@ func (e *Engine) sameInput(p *Plan, in *notebooks.Input, view *worktree.View) (b
 	if err != nil {
 		return false, err
 	}
-	tree, names, err := view.Folder(in.Path)
+	var tree, names string
+	if in.Tree != "" {
+		tree, err = view.Below(in.Path, in.Of)
+	}
+	if err == nil && in.Names != "" {
+		names, err = view.Names(in.Path, in.Of)
+	}
 	if err != nil {
 		return false, err
 	}

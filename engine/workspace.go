@@ -71,7 +71,7 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		w.owned = w.ownFolders()
 	}
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
-		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(),
+		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(), Lister: p.lister,
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
 		Processes: processes}
 	for _, m := range covered {

@@ -62,6 +62,12 @@ const (
 // MaxManifestChanges is how many changed files a manifest lists.
 const MaxManifestChanges = 1000
 
+// StatusPrepared is the status of a notebook that was given parameters and not run.
+const StatusPrepared = "prepared"
+
+// InputRules is the newest version of Inputs.Rules.
+const InputRules = 1
+
 // ManifestBlocker is one reason why the run did not pass.
 type ManifestBlocker struct {
 	Code    string   `json:"code"`            // of the table in docs/evidence.md
@@ -233,9 +239,15 @@ func (m Manifest) SigningBytes() ([]byte, error) {
 type Inputs struct {
 	// Unknown says why it is not known what was read. Everything counts as read then.
 	Unknown string `json:"unknown,omitzero"`
+	// Rules says how names and trees of Read are digested: 0 is all names and Git's trees, 1 leaves notebooks, outputs
+	// and their pictures out, and takes Of into account.
+	Rules int `json:"rules,omitzero"`
 	// Read is sorted by path. Of more than MaxInputs, folders stand for what was read in them, which is coarser and
 	// never less strict.
 	Read []Input `json:"read,omitempty"`
+	// Looked are the paths that were there of those that tools look for beside the files that they read, as pytest for
+	// pytest.ini, without those that they read.
+	Looked []string `json:"looked,omitempty"`
 	// Except are paths that count as absent in every tree: the output notebook of the run and the folder of its
 	// pictures.
 	Except []string `json:"except,omitempty"`
@@ -277,9 +289,12 @@ type Input struct {
 	// Blob is a file, or the target of a link.
 	Blob string `json:"blob,omitzero"`
 	Mode string `json:"mode,omitzero"` // of a blob, if it is not 100644
-	Tree string `json:"tree,omitzero"` // a folder with everything below it
+	Tree string `json:"tree,omitzero"` // a folder with everything below it that counts
 	// Names is the digest of the names and kinds in a folder that was listed.
 	Names string `json:"names,omitzero"`
+	// Of are the names that count of a folder: patterns, or what belongs to a language (":python", ":node", ":go").
+	// Empty is every name.
+	Of []string `json:"of,omitempty"`
 	// Attributes is what .gitattributes makes of the bytes when they are checked out, as "eol=crlf"; of a tree, a
 	// digest.
 	Attributes string `json:"attributes,omitzero"`

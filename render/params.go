@@ -34,7 +34,7 @@ func Prepared(form notebooks.Form, nb *notebooks.Notebook, params []runs.ParamDa
 		return nil, err
 	}
 	return region.Splice(nb.Source, regions, notebooks.Manifest{
-		Format: notebooks.ManifestFormat, Status: result.StatusPrepared, Parameters: result.Params(params, nil),
+		Format: notebooks.ManifestFormat, Status: notebooks.StatusPrepared, Parameters: result.Params(params, nil),
 		ReportMode: report,
 	}), nil
 }

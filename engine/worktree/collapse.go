@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/worktree/listing"
 	"markmill/engine/worktree/snapshot"
 	"markmill/notebooks"
 )
@@ -23,6 +24,7 @@ type readFolder struct {
 	files map[string]notebooks.StepID // names that were read
 	step  notebooks.StepID            // the first that listed it, or read in it
 	list  bool                        // it was listed
+	of    []string                    // which names count, if it was listed or counts as a tree; nil is every one
 	tree  bool                        // it counts as read with all that is in it
 	has   int                         // how many files are in and below it
 
@@ -34,6 +36,7 @@ type readEntry struct {
 	path       string
 	step       notebooks.StepID
 	file, tree bool
+	of         []string // of a folder: which names count
 }
 
 func newCollapse(root *snapshot.Node) *collapse {
@@ -62,14 +65,14 @@ func (c *collapse) file(p string, step notebooks.StepID) {
 	c.at(path.Dir(p)).files[path.Base(p)] = step
 }
 
-func (c *collapse) listed(dir string, step notebooks.StepID) {
+func (c *collapse) listed(dir string, step notebooks.StepID, of []string) {
 	f := c.at(dir)
-	f.list, f.step = true, step
+	f.list, f.step, f.of = true, step, of
 }
 
 func (c *collapse) whole(step notebooks.StepID) {
 	f := c.at(".")
-	f.tree, f.step = true, step
+	f.tree, f.step, f.of = true, step, nil
 }
 
 // entries returns at most so many. Folders are collapsed that add the fewest files that were not read, for each entry
@@ -111,12 +114,21 @@ func (c *collapse) entries(most int) []readEntry {
 			}
 		}
 	}
+	of := map[*readFolder][]string{}
 	for _, e := range list { // the first step by name is as good as another: a record has them all
 		for f := range c.around(e.dir()) {
 			if f.tree {
 				f.step = cmp.Or(f.step, e.step)
+				if was, known := of[f]; known {
+					of[f] = listing.Union(was, e.names())
+				} else {
+					of[f] = e.names()
+				}
 			}
 		}
+	}
+	for f, names := range of {
+		f.of = names
 	}
 	return c.list()
 }
@@ -127,6 +139,14 @@ func (e readEntry) dir() string {
 		return path.Dir(e.path)
 	}
 	return e.path
+}
+
+// names are those that count of an entry when a folder stands for it.
+func (e readEntry) names() []string {
+	if e.file {
+		return listing.OfFile(path.Base(e.path))
+	}
+	return e.of
 }
 
 // around yields a folder and those above it.
@@ -145,7 +165,7 @@ func (c *collapse) list() []readEntry {
 			continue
 		}
 		if f.tree || f.list {
-			out = append(out, readEntry{path: f.path, step: f.step, tree: f.tree})
+			out = append(out, readEntry{path: f.path, step: f.step, tree: f.tree, of: f.of})
 		}
 		if f.tree {
 			continue

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/listing"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/quote"
 	"markmill/engine/worktree/reads"
@@ -23,30 +24,39 @@ import (
 
 // reading is what the run read of the base tree so far.
 type reading struct {
-	unknown string         // why it is not known; nothing else is set then
-	watch   *reads.Watcher // nil where unknown
-	pending map[string]bool
-	walked  map[string]bool // what has changed, and by its access time was read
-	carried map[string]bool // what the carried step that is captured next had read; nil for a step that runs
-	replays map[string]bool // what carried steps read that ran again: the next step that runs depends on it
-	whole   bool            // the whole tree counts as read
-	lost    bool            // events were lost
+	unknown   string         // why it is not known; nothing else is set then
+	watch     *reads.Watcher // nil where unknown
+	pending   map[string]bool
+	timed     map[string]bool     // of what is pending: what access times alone tell, which stay as they are
+	walked    map[string]bool     // what has changed, and by its access time was read
+	carried   map[string]bool     // what the carried step that is captured next had read; nil for one that runs
+	replays   map[string]bool     // what carried steps read that ran again: the next one that runs depends on it
+	carriedOf map[string][]string // of the folders in carried: which names count
+	whole     bool                // the whole tree counts as read
+	lost      bool                // events were lost
 
 	wholeNoted bool // a step has it among what it read
 	wholeBy    notebooks.StepID
 
-	files, folders map[string]notebooks.StepID // by path, the root "."; the step that read it first
-	ignored        map[string]object.Digest    // of the files that Git ignores, and of folders of dependencies
-	dependencies   map[string]*dependency      // by folder; those of a workspace are that at its top
+	files        map[string]notebooks.StepID // by path; the step that read it first
+	folders      map[string]listed           // by path, the root "."
+	ignored      map[string]object.Digest    // of the files that Git ignores, and of folders of dependencies
+	dependencies map[string]*dependency      // by folder; those of a workspace are that at its top
+}
+
+// listed is a folder that was listed.
+type listed struct {
+	step notebooks.StepID // the first that did
+	of   []string         // which names count, as in notebooks.Input
 }
 
 const inPlace = "the run worked in the folder itself"
 
 // watchReads begins to watch what is read, after everything is in place.
 func (t *Tree) watchReads() {
-	r := &reading{pending: map[string]bool{}, walked: map[string]bool{}, replays: map[string]bool{},
+	r := &reading{pending: map[string]bool{}, timed: map[string]bool{}, walked: map[string]bool{}, replays: map[string]bool{},
 		files:   map[string]notebooks.StepID{},
-		folders: map[string]notebooks.StepID{}, ignored: map[string]object.Digest{},
+		folders: map[string]listed{}, ignored: map[string]object.Digest{},
 		dependencies: map[string]*dependency{}}
 	t.reading, r.whole = r, t.opt.IndexTimes
 	if r.unknown = t.opt.ReadsOff; r.unknown != "" {
@@ -183,6 +193,7 @@ func (t *Tree) takeReads(keep func(path string) bool) {
 	for p := range opened {
 		if keep(p) {
 			r.pending[p] = true
+			delete(r.timed, p)
 		}
 	}
 }
@@ -198,6 +209,7 @@ func (t *Tree) walkedReads(found map[string]bool) {
 		if changed {
 			t.reading.walked[p] = true
 		} else {
+			t.reading.timed[p] = !t.reading.pending[p] || t.reading.timed[p]
 			t.reading.pending[p] = true
 		}
 	}
@@ -261,12 +273,14 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 	}
 	r := t.reading
 	carried := r.carried != nil
+	of := func(folder string) []string { return r.carriedOf[folder] }
 	if carried {
 		maps.Copy(r.replays, r.pending)
 		r.pending, r.carried = r.carried, nil
 	} else {
 		maps.Copy(r.pending, r.replays)
 		clear(r.replays)
+		of = r.namesOf(t.lister(step))
 	}
 	opened := Opened(r.pending)
 	if len(r.walked) > 0 {
@@ -274,7 +288,7 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 		maps.Copy(r.pending, r.walked)
 		clear(r.walked)
 	}
-	out, err := t.firstReads(step)
+	out, err := t.firstReads(step, of)
 	if carried { // earlier records have only what was read first
 		for p := range r.files {
 			opened[p] = true
@@ -289,8 +303,29 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 	return out, opened, err
 }
 
-// firstReads takes what is pending, and returns what no step before this one read of the base tree.
-func (t *Tree) firstReads(step notebooks.StepID) (Reads, error) {
+// lister is what lists folders in a step.
+func (t *Tree) lister(step notebooks.StepID) listing.Lister {
+	if t.opt.Lister == nil {
+		return listing.Every()
+	}
+	return t.opt.Lister(step)
+}
+
+// namesOf returns which names count of a folder, as the step that listed it tells, with those that are captured with it.
+func (r *reading) namesOf(l listing.Lister) func(folder string) []string {
+	opened := map[string]bool{}
+	for p := range r.pending {
+		_, known := r.files[p]
+		if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, ".git/") && !(known && r.timed[p]) {
+			opened[p] = true
+		}
+	}
+	return func(folder string) []string { return l.Names(folder, opened) }
+}
+
+// firstReads takes what is pending, and returns what no step before this one read of the base tree. of says which names
+// of a folder count that was listed.
+func (t *Tree) firstReads(step notebooks.StepID, of func(folder string) []string) (Reads, error) {
 	r := t.reading
 	t.dependReads()
 	base, err := t.BaseView()
@@ -300,24 +335,33 @@ func (t *Tree) firstReads(step notebooks.StepID) (Reads, error) {
 	var out Reads
 	ignored := len(r.ignored)
 	for _, p := range slices.Sorted(maps.Keys(r.pending)) {
+		timed := r.timed[p]
 		switch {
 		case strings.HasPrefix(p, "/"):
 			p = strings.Trim(p, "/")
 			if p == "" {
 				p = "."
 			}
-			if _, known := r.folders[p]; known || p == ".git" {
+			if p == ".git" {
 				continue
 			}
-			_, names, err := base.Folder(quote.Escaped(p))
+			was, known := r.folders[p]
+			now := listed{step, of(p)}
+			if known {
+				now = listed{was.step, listing.Union(was.of, now.of)}
+				if timed || slices.Equal(was.of, now.of) { // an access time may be that of the earlier step
+					continue
+				}
+			}
+			names, err := base.Names(quote.Escaped(p), now.of)
 			if err != nil {
 				return nil, err
 			}
 			if names == "" {
 				continue // the base does not have it
 			}
-			r.folders[p] = step
-			out = append(out, notebooks.Input{Path: quote.Escaped(p), Names: names, Step: step})
+			r.folders[p] = now
+			out = append(out, notebooks.Input{Path: quote.Escaped(p), Names: names, Of: now.of, Step: step})
 		case strings.HasPrefix(p, ".git/"):
 			switch strings.TrimPrefix(p, ".git/") {
 			case "index", "HEAD", reads.Removed:
@@ -344,13 +388,13 @@ func (t *Tree) firstReads(step notebooks.StepID) (Reads, error) {
 			}
 		}
 	}
-	r.pending = map[string]bool{}
+	r.pending, r.timed = map[string]bool{}, map[string]bool{}
 	if len(r.ignored) > ignored { // readFile has opened them, and the folders above
 		t.forget()
 	}
 	if r.whole && !r.wholeNoted {
 		r.wholeNoted, r.wholeBy = true, step
-		tree, _, err := base.Folder(".")
+		tree, err := base.Below(".", nil)
 		if err != nil {
 			return nil, err
 		}
@@ -413,6 +457,9 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 	if err != nil {
 		return in, false, err
 	}
+	if output, err := base.OfOutput(in.Path); err != nil || output {
+		return in, false, err
+	}
 	if in.Attributes, err = base.Attributes(in.Path); err != nil {
 		return in, false, err
 	}
@@ -437,14 +484,14 @@ func (t *Tree) CarryReads(list Reads) {
 		return
 	}
 	r := t.reading
-	r.carried = map[string]bool{}
+	r.carried, r.carriedOf = map[string]bool{}, map[string][]string{}
 	for _, in := range list {
 		p := quote.Raw(in.Path)
 		switch {
 		case in.Tree != "":
 			r.whole = true
 		case in.Names != "":
-			r.carried["/"+p] = true
+			r.carried["/"+p], r.carriedOf[p] = true, in.Of
 		default:
 			r.carried[p] = true
 		}
@@ -465,7 +512,7 @@ func (t *Tree) BaseView() (*repo.View, error) {
 
 // Inputs returns what the run read of the base tree, in at most notebooks.MaxInputs entries.
 func (t *Tree) Inputs() (*notebooks.Inputs, error) {
-	in := &notebooks.Inputs{Except: t.opt.Own}
+	in := &notebooks.Inputs{Rules: notebooks.InputRules, Except: t.opt.Own}
 	r := t.reading
 	switch {
 	case r == nil:
@@ -479,8 +526,8 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 		return nil, err
 	}
 	c := newCollapse(t.root)
-	for p, step := range r.folders {
-		c.listed(p, step)
+	for p, l := range r.folders {
+		c.listed(p, l.step, l.of)
 	}
 	if r.whole {
 		c.whole(r.wholeBy)
@@ -504,9 +551,11 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 				one.Mode = mode
 			}
 		case e.tree:
-			one.Tree, _, err = view.Folder(one.Path)
+			one.Of = e.of
+			one.Tree, err = view.Below(one.Path, e.of)
 		default:
-			_, one.Names, err = view.Folder(one.Path)
+			one.Of = e.of
+			one.Names, err = view.Names(one.Path, e.of)
 		}
 		if err == nil && one.Blob+one.Tree != "" {
 			one.Attributes, err = view.Attributes(one.Path)
@@ -523,7 +572,8 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 		}
 	}
 	slices.SortFunc(in.Read, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })
-	return in, nil
+	in.Looked, err = view.Looked(in.Read)
+	return in, err
 }
 
 // isOwn reports whether a path is the output of the run, or a folder that holds nothing else.

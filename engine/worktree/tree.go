@@ -2,15 +2,18 @@ package worktree
 
 import (
 	"fmt"
+	"path"
+	"path/filepath"
+	"time"
+
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/listing"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/pool"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
-	"path"
-	"path/filepath"
-	"time"
+	"markmill/notebooks"
 )
 
 // Options say which worktree to make.
@@ -34,6 +37,8 @@ type Options struct {
 	// IndexTimes gives files that are the same in the checkout's index the time that it has. Tools that compare times
 	// then open no source of what is built already, so all of the tree counts as read.
 	IndexTimes bool
+	// Lister says what lists folders in a step.
+	Lister func(step notebooks.StepID) listing.Lister
 	// ReadsOff says why what steps read is not to be watched; "" watches.
 	ReadsOff string
 	// Objects are more folders of objects, which programs in the worktree find the source's in.

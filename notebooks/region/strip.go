@@ -26,6 +26,14 @@ type Stripped struct {
 	Problems notebooks.ErrorList // damage; a caller refuses a notebook with any, by default
 }
 
+// IsOutput reports whether a run left the notebook, and did not only prepare it.
+func (s Stripped) IsOutput() bool {
+	if s.Manifest != nil {
+		return s.Manifest.Status != notebooks.StatusPrepared
+	}
+	return len(s.Regions)+len(s.Problems) > 0
+}
+
 // Strip takes the regions out.
 //
 // A region is where Markdown sees its marker as a comment at the left margin of the document, with the digest of what

@@ -14,8 +14,13 @@ import (
 type Tree interface {
 	// Entry returns the blob and the mode of a file or link.
 	Entry(path string) (blob, mode string, err error)
-	// Folder returns the tree of a folder, and the digest of the names in it (notebooks.Input.Names).
+	// Folder returns the tree of a folder, and the digest of the names in it, by the rules 0 of notebooks.Inputs.
 	Folder(path string) (tree, names string, err error)
+	// Names and Below do so by the rules 1: of the names that count.
+	Names(path string, of []string) (string, error)
+	Below(path string, of []string) (string, error)
+	// Looked returns what notebooks.Inputs.Looked would be.
+	Looked(read []notebooks.Input) ([]string, error)
 	// Attributes returns what Input.Attributes would be of a file or folder.
 	Attributes(path string) (string, error)
 	// KernelSettings returns what Program.Settings would be of a kernel.
@@ -73,8 +78,16 @@ func Judge(m *notebooks.Manifest, tree Tree) (*Result, error) {
 			return nil, err
 		}
 	}
+	if in.Rules > notebooks.InputRules {
+		return &Result{Unknown: "a newer version of Markmill recorded what its run read"}, nil
+	}
 	for i := range in.Read {
-		if err := r.read(&in.Read[i], tree); err != nil {
+		if err := r.read(&in.Read[i], in.Rules, tree); err != nil {
+			return nil, err
+		}
+	}
+	if in.Rules > 0 {
+		if err := r.looked(in, tree); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +187,7 @@ func (r *Result) made(changes []notebooks.ManifestChange, tree Tree) error {
 }
 
 // read compares one input.
-func (r *Result) read(in *notebooks.Input, tree Tree) error {
+func (r *Result) read(in *notebooks.Input, rules int, tree Tree) error {
 	say := func(words string) { r.Reasons = append(r.Reasons, Reason{Path: in.Path, Step: in.Step, Words: words}) }
 	if in.Ignored {
 		blob, ok, err := tree.Ignored(in.Path, in.Blob)
@@ -214,11 +227,11 @@ func (r *Result) read(in *notebooks.Input, tree Tree) error {
 	if in.Tree == "" && in.Names == "" {
 		return nil
 	}
-	now, names, err := tree.Folder(in.Path)
+	now, names, err := folder(in, rules, tree)
 	switch {
 	case err != nil:
 		return err
-	case now == "":
+	case now+names == "":
 		say("was removed")
 	case in.Tree != "" && now != in.Tree:
 		say("changed, or something in it")
@@ -226,6 +239,31 @@ func (r *Result) read(in *notebooks.Input, tree Tree) error {
 		say(otherNames)
 	}
 	return nil
+}
+
+// folder looks a folder up as it was digested.
+func folder(in *notebooks.Input, rules int, tree Tree) (id, names string, err error) {
+	switch {
+	case rules == 0:
+		return tree.Folder(in.Path)
+	case in.Tree != "":
+		id, err = tree.Below(in.Path, in.Of)
+	default:
+		names, err = tree.Names(in.Path, in.Of)
+	}
+	return id, names, err
+}
+
+// looked finds what came of that for which tools look beside the files that they read.
+func (r *Result) looked(in *notebooks.Inputs, tree Tree) error {
+	now, err := tree.Looked(in.Read)
+	for _, p := range now {
+		if !slices.Contains(in.Looked, p) {
+			r.Reasons = append(r.Reasons, Reason{Path: p,
+				Words: "came, and tools that read the files beside it look for it"})
+		}
+	}
+	return err
 }
 
 // otherNames says that the names in a folder differ.

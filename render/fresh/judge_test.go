@@ -1,6 +1,7 @@
 package fresh_test
 
 import (
+	"strings"
 	"testing"
 
 	"markmill/notebooks"
@@ -14,6 +15,8 @@ type tree struct {
 	ignored map[string]string
 	attrs   map[string]string
 	kernels map[string]string
+	counted map[string]string // digests by the rules 1, of a folder and the patterns of what counts
+	looked  []string
 	without func(except []string, changes []notebooks.ManifestChange) fresh.Tree
 }
 
@@ -23,6 +26,16 @@ func (t tree) Entry(path string) (string, string, error) {
 	}
 	return t.blobs[path], "100644", nil
 }
+
+func (t tree) Names(path string, of []string) (string, error) {
+	return t.counted[path+strings.Join(of, "")], nil
+}
+
+func (t tree) Below(path string, of []string) (string, error) {
+	return t.counted[path+strings.Join(of, "")+"/"], nil
+}
+
+func (t tree) Looked([]notebooks.Input) ([]string, error) { return t.looked, nil }
 
 func (t tree) Folder(path string) (string, string, error) {
 	return t.folders[path][0], t.folders[path][1], nil
@@ -52,7 +65,8 @@ func (t tree) Dependency(path string) (string, bool) {
 func TestJudge(t *testing.T) {
 	now := tree{blobs: map[string]string{"a": "1", "b": "2"},
 		folders: map[string][2]string{"lib": {"t1", "n1"}, ".": {"t", "n"}},
-		attrs:   map[string]string{"b": "eol=crlf"}, kernels: map[string]string{"bash": "k1", "sh": "k2"}}
+		counted: map[string]string{"lib": "c1", "lib*.py": "c2", "lib/": "c3"}, looked: []string{"tox.ini"},
+		attrs: map[string]string{"b": "eol=crlf"}, kernels: map[string]string{"bash": "k1", "sh": "k2"}}
 	for name, c := range map[string]struct {
 		in   notebooks.Inputs
 		want string
@@ -69,7 +83,14 @@ func TestJudge(t *testing.T) {
 			"the top folder has other files or folders"},
 		"tree": {notebooks.Inputs{Read: []notebooks.Input{{Path: "lib", Tree: "t2"}}}, "lib changed, or " +
 			"something in it"},
-		"no names": {notebooks.Inputs{Read: []notebooks.Input{{Path: "src", Names: "n2"}}}, "src was removed"},
+		"counted names": {notebooks.Inputs{Rules: 1, Looked: []string{"tox.ini"}, Read: []notebooks.Input{
+			{Path: "lib", Names: "c2", Of: []string{"*.py"}}, {Path: "lib", Tree: "c3"}}}, ""},
+		"other counted names": {notebooks.Inputs{Rules: 1, Looked: []string{"tox.ini"}, Read: []notebooks.Input{
+			{Path: "lib", Names: "c2"}, {Path: "lib", Tree: "c1", Of: []string{"*.py"}}}},
+			"lib has other files or folders, lib was removed"},
+		"looked for":  {notebooks.Inputs{Rules: 1}, "tox.ini came, and tools that read the files beside it look for it"},
+		"newer rules": {notebooks.Inputs{Rules: 2}, "a newer version of Markmill recorded what its run read"},
+		"no names":    {notebooks.Inputs{Read: []notebooks.Input{{Path: "src", Names: "n2"}}}, "src was removed"},
 		"attributes": {notebooks.Inputs{Read: []notebooks.Input{{Path: "b", Blob: "2", Attributes: "eol=crlf"}}},
 			""},
 		"other attributes": {notebooks.Inputs{Read: []notebooks.Input{{Path: "b", Blob: "2"}}},

@@ -58,7 +58,7 @@ func Prepared(nb *notebooks.Notebook, params []runs.ParamData, given []notebooks
 	if err != nil {
 		return nil, err
 	}
-	j.manifest = notebooks.Manifest{Format: notebooks.ManifestFormat, Status: result.StatusPrepared,
+	j.manifest = notebooks.Manifest{Format: notebooks.ManifestFormat, Status: notebooks.StatusPrepared,
 		Parameters: result.Params(params, nil)}
 	j.params, j.given, j.input, j.output, j.report = params, given, nb.Name, output, report
 	j.inject(0)

@@ -8,7 +8,6 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
-	"markmill/render/result"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -112,7 +111,7 @@ func FromMarkdown(nb *notebooks.Notebook, m *notebooks.Manifest, given []noteboo
 	if err != nil {
 		return nil, err
 	}
-	if m.Status != result.StatusPrepared {
+	if m.Status != notebooks.StatusPrepared {
 		j.verdict()
 	}
 	return j.bytes()

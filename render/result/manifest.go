@@ -15,9 +15,6 @@ import (
 // MaxValue bounds the JSON of a value that is shown, in bytes.
 const MaxValue = 4 << 10
 
-// StatusPrepared is the status in the manifest of a notebook that was prepared and not run.
-const StatusPrepared = "prepared"
-
 // Manifest folds a run into the manifest of its output notebook. nb is the notebook that ran. It holds nothing that
 // varies from run to run.
 func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {

@@ -68,6 +68,18 @@ func (t inputs) Entry(name string) (blob, mode string, err error) {
 	return blob, mode, err
 }
 
+func (t inputs) Names(name string, _ []string) (string, error) {
+	_, names, err := t.Folder(name)
+	return names, err
+}
+
+func (t inputs) Below(name string, _ []string) (string, error) {
+	tree, _, err := t.Folder(name)
+	return tree, err
+}
+
+func (t inputs) Looked([]notebooks.Input) ([]string, error) { return nil, nil }
+
 func (t inputs) Folder(name string) (tree, names string, err error) {
 	for _, p := range slices.Sorted(maps.Keys(t.of)) {
 		if covers(name, p) {

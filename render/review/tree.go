@@ -18,7 +18,6 @@ import (
 	"markmill/render"
 	"markmill/render/documents"
 	"markmill/render/fresh"
-	"markmill/render/result"
 )
 
 // Tree gives access to the files of one side. Paths are slash-separated and relative to the root, which is "".
@@ -163,9 +162,7 @@ func (b *book) look() *book {
 		return b
 	}
 	b.stripped = region.Strip(b.path, b.raw)
-	m := b.stripped.Manifest
-	if m != nil && m.Status != result.StatusPrepared || m == nil &&
-		len(b.stripped.Regions)+len(b.stripped.Problems) > 0 {
+	if b.stripped.IsOutput() {
 		b.kind = KindOutput
 		return b
 	}

@@ -79,6 +79,7 @@ var libraries = []library{
 		"cmd/markmill-queue links"},
 	{"net/http", "cmd/markmill/remote cmd/markmill/mcp cmd/markmill/serve engine/kernel/jupyter engine/agent/scripted " +
 		"engine/queue/notify", true, storage},
+	{"mvdan.cc/sh", "engine/worktree/listing", false, "scripts are read by engine/worktree/listing"},
 	{"github.com/coder/websocket", "engine/kernel/jupyter", false, "kernels are spoken with by engine/kernel/jupyter"},
 }
 

@@ -15,7 +15,6 @@ import (
 	"markmill/notebooks/region"
 	"markmill/render"
 	"markmill/render/compare"
-	"markmill/render/result"
 	"markmill/render/safe"
 	"markmill/runs"
 )
@@ -45,7 +44,7 @@ func (t *tester) read(path string) (source []byte, out *stored, err error) {
 	if len(s.Problems) > 0 {
 		return nil, nil, s.Problems
 	}
-	if s.Manifest == nil || s.Manifest.Status == string(result.StatusPrepared) {
+	if s.Manifest == nil || s.Manifest.Status == notebooks.StatusPrepared {
 		return s.Source, nil, nil
 	}
 	return s.Source, &stored{raw: raw, manifest: s.Manifest, text: s}, nil
@@ -57,7 +56,7 @@ func readJupyter(path string, raw []byte, given bool) (source []byte, out *store
 		return nil, nil, err
 	}
 	m := nb.Manifest()
-	if m != nil && (m.Status == string(result.StatusPrepared) || nb.Rerun()) {
+	if m != nil && (m.Status == notebooks.StatusPrepared || nb.Rerun()) {
 		m = nil
 	}
 	given = given || m != nil && len(givenNames(nb)) > 0 // the values of that run are given again

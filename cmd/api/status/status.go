@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"markmill/cmd/api/branchreview"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/render/fresh"
 	"markmill/render/review"
 	"markmill/runs"
 )
@@ -42,7 +44,8 @@ type Output struct {
 	Why   string       `json:"why,omitzero"`  // on one line; of a current one empty
 	Fix   []string     `json:"fix,omitempty"` // the command that makes it current, for the root of the repository
 
-	back string // the commit that has it, of an output that was removed
+	back  string // the commit that has it, of an output that was removed
+	dirty bool   // an uncommitted change made it outdated
 }
 
 // Of judges a tree of a repository.
@@ -112,11 +115,17 @@ func (o *Options) survey(ctx context.Context, head *side, in review.Input) (*Sta
 	}
 	st := &Status{Tree: head.name.Name, Commit: head.name.Commit, Current: true, Counts: map[review.State]int{},
 		Outputs: []Output{}}
+	uncommitted := head.files.Uncommitted()
 	for _, out := range list {
 		if !o.below(out.Source) && !o.below(out.Path) {
 			continue
 		}
 		s := Output{Output: out, State: out.States[0], Why: out.Why()}
+		s.dirty = slices.ContainsFunc(out.Reasons, func(r fresh.Reason) bool {
+			return r.Path != out.Source && slices.ContainsFunc(uncommitted, func(p string) bool {
+				return r.Path == "." || r.Path == p || strings.HasPrefix(p, r.Path+"/")
+			})
+		})
 		if s.State != review.Current {
 			st.Current, s.Fix = false, s.Command(func(p string) string { return p })
 		}
@@ -159,6 +168,9 @@ func (o *Output) Command(at func(string) string) []string {
 		return name
 	}
 	words := []string{"markmill", "run", word(o.Subject()), word(o.Target())}
+	if o.dirty {
+		words = append(words, "--dirty", "include")
+	}
 	for _, p := range o.Given {
 		words = append(words, "-p", p.Name+"="+valueText(p))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -54,6 +55,9 @@ func (f *Files) Close() error {
 	}
 	return f.disk.Close()
 }
+
+// Uncommitted lists the paths of the checkout that differ from HEAD; none of a commit.
+func (f *Files) Uncommitted() []string { return slices.Sorted(maps.Keys(f.dirty)) }
 
 // tree reads the entries of a tree, once.
 func (f *Files) tree(id object.Digest) ([]object.TreeEntry, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/listing"
 	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/quote"
 	"markmill/notebooks"
@@ -20,6 +21,7 @@ type View struct {
 	below  map[string]map[string]bool  // of each folder with edits: the names in it that lead to one
 	except map[string]bool
 	memo   map[string][]object.TreeEntry // of the folders with edits
+	kinds  map[string]listing.Kind       // of files that may be notebooks, by ending and blob
 	attrs  *attributes                   // those of files, unless an edit is of a .gitattributes
 }
 

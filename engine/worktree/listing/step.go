@@ -1,0 +1,81 @@
+package listing
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Lister is what lists folders in a step, as far as its code tells. The zero Lister lists none.
+type Lister struct {
+	every    bool     // something that is not known, or that shows every name
+	patterns []string // families, and globs
+	// opens says that a program lists folders to open what it finds: the endings count of what the step opened.
+	opens bool
+	// blind says that such a program is not known: a folder of which nothing was opened counts with every name.
+	blind bool
+	// imports says that Python looks for modules at the top, which it lists for that.
+	imports bool
+}
+
+// Every is what lists folders where nothing is known.
+func Every() Lister { return Lister{every: true} }
+
+// InPython is the kernel of Python, whose steps share functions.
+const InPython = "python"
+
+// Of is what lists folders in a step of a kernel.
+func Of(kernel, code string) Lister {
+	switch kernel {
+	case "bash", "sh":
+		return ofShell(code, 0)
+	case InPython:
+		return ofPython(code)
+	}
+	return Every()
+}
+
+func (l *Lister) add(o Lister) {
+	l.every, l.opens = l.every || o.every, l.opens || o.opens
+	l.blind, l.imports = l.blind || o.blind, l.imports || o.imports
+	for _, p := range o.patterns {
+		if !slices.Contains(l.patterns, p) {
+			l.patterns = append(l.patterns, p)
+		}
+	}
+}
+
+// Names are the patterns of the names that count of a folder which the step listed, sorted; nil is every name. opened
+// are the files that the step opened, as paths.
+func (l Lister) Names(folder string, opened map[string]bool) []string {
+	if l.every {
+		return nil
+	}
+	of := map[string]bool{}
+	for _, p := range l.patterns {
+		of[p] = true
+	}
+	seen := false
+	if l.opens {
+		for file := range opened {
+			of[ofFile(path.Base(file))] = true
+			seen = seen || path.Dir(file) == folder
+		}
+	}
+	testdata := slices.Contains(strings.Split(folder, "/"), "testdata") // which Go's tests list for themselves
+	if (l.blind && !(l.imports && folder == ".") || testdata) && !seen || len(of) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(of))
+}
+
+// Union are the patterns of two lists; nil is every name.
+func Union(a, b []string) []string {
+	if a == nil || b == nil {
+		return nil
+	}
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
