@@ -54,7 +54,8 @@ const inPlace = "the run worked in the folder itself"
 
 // watchReads begins to watch what is read, after everything is in place.
 func (t *Tree) watchReads() {
-	r := &reading{pending: map[string]bool{}, timed: map[string]bool{}, walked: map[string]bool{}, replays: map[string]bool{},
+	r := &reading{pending: map[string]bool{}, timed: map[string]bool{}, walked: map[string]bool{},
+		replays: map[string]bool{},
 		files:   map[string]notebooks.StepID{},
 		folders: map[string]listed{}, ignored: map[string]object.Digest{},
 		dependencies: map[string]*dependency{}}
@@ -311,7 +312,7 @@ func (t *Tree) lister(step notebooks.StepID) listing.Lister {
 	return t.opt.Lister(step)
 }
 
-// namesOf returns which names count of a folder, as the step that listed it tells, with those that are captured with it.
+// namesOf returns which names count of a folder, as the step tells that listed it.
 func (r *reading) namesOf(l listing.Lister) func(folder string) []string {
 	opened := map[string]bool{}
 	for p := range r.pending {
@@ -518,8 +519,7 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 	case r == nil:
 		return &notebooks.Inputs{Unknown: inPlace}, nil
 	case r.unknown != "":
-		in.Unknown, in.Except = r.unknown, nil
-		return in, nil
+		return &notebooks.Inputs{Unknown: r.unknown}, nil
 	}
 	view, err := t.BaseView()
 	if err != nil {

@@ -88,7 +88,8 @@ func TestJudge(t *testing.T) {
 		"other counted names": {notebooks.Inputs{Rules: 1, Looked: []string{"tox.ini"}, Read: []notebooks.Input{
 			{Path: "lib", Names: "c2"}, {Path: "lib", Tree: "c1", Of: []string{"*.py"}}}},
 			"lib has other files or folders, lib was removed"},
-		"looked for":  {notebooks.Inputs{Rules: 1}, "tox.ini came, and tools that read the files beside it look for it"},
+		"looked for": {notebooks.Inputs{Rules: 1},
+			"tox.ini came, and tools that read the files beside it look for it"},
 		"newer rules": {notebooks.Inputs{Rules: 2}, "a newer version of Markmill recorded what its run read"},
 		"no names":    {notebooks.Inputs{Read: []notebooks.Input{{Path: "src", Names: "n2"}}}, "src was removed"},
 		"attributes": {notebooks.Inputs{Read: []notebooks.Input{{Path: "b", Blob: "2", Attributes: "eol=crlf"}}},
