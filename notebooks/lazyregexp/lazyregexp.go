@@ -27,6 +27,8 @@ func (r *Regexp) MatchString(s string) bool              { return r.get().MatchS
 func (r *Regexp) FindIndex(b []byte) []int               { return r.get().FindIndex(b) }
 func (r *Regexp) FindString(s string) string             { return r.get().FindString(s) }
 func (r *Regexp) FindStringSubmatch(s string) []string   { return r.get().FindStringSubmatch(s) }
+func (r *Regexp) SubexpNames() []string                  { return r.get().SubexpNames() }
+func (r *Regexp) FindStringSubmatchIndex(s string) []int { return r.get().FindStringSubmatchIndex(s) }
 func (r *Regexp) FindAllString(s string, n int) []string { return r.get().FindAllString(s, n) }
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.get().FindAllStringSubmatch(s, n)

@@ -9,13 +9,39 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
+	"markmill/runs"
 )
 
 // rule replaces text that varies from run to run. Patterns are RE2, and see one line at a time.
 type rule struct {
 	pattern *regexp.Regexp
 	replace string
+	of      func(line string) string // instead of a pattern
 }
+
+// Raw is the rule that turns off what is replaced without being asked for.
+const Raw = "raw"
+
+// always is what varies and nobody printed on purpose: how long runners and builders took, where an object stands in
+// memory, and names of temporary files.
+var always = rule{of: func(line string) string {
+	line = runs.WithoutTimes(line)
+	if strings.Contains(line, "0x") {
+		line = address.ReplaceAllString(line, "${1}<address>")
+	}
+	if strings.Contains(line, "tmp") {
+		line = temporary.ReplaceAllString(line, "<tmp>")
+	}
+	return line
+}}
+
+var (
+	// of Python's objects, and of Go's values in a trace
+	address = lazyregexp.New(`( at )0x[0-9a-fA-F]{6,16}\b|\b0xc[0-9a-f]{9}\b`)
+	// as mktemp, Python's tempfile, pytest and Go name them
+	temporary = lazyregexp.New(`(?:<tmp>|(?:/var)?/tmp)/(?:tmp[a-z0-9_]{8}|tmp\.[A-Za-z0-9]{6,12}|` +
+		`pytest-of-\w+/pytest-\d+|go-build\d+)\b`)
+)
 
 // builtin is one built-in rule; a new one is one line in the table below.
 type builtin struct {
@@ -64,6 +90,9 @@ func CheckNormalize(nb *notebooks.Notebook) error {
 	var errs notebooks.ErrorList
 	book := NewRuleBook(nb)
 	check := func(name string, line int, step notebooks.StepID) {
+		if name == Raw {
+			return
+		}
 		if _, err := book.find(name); err != nil {
 			errs = append(errs, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name, Line: line, Step: step,
 				Msg: err.Error(), Hint: hint})
@@ -89,7 +118,9 @@ type Rules []rule
 // Line masks one line.
 func (r Rules) Line(line string) string {
 	for _, one := range r {
-		if one.pattern.MatchString(line) {
+		if one.of != nil {
+			line = one.of(line)
+		} else if one.pattern.MatchString(line) {
 			line = one.pattern.ReplaceAllString(line, one.replace)
 		}
 	}
@@ -116,7 +147,7 @@ func (b *RuleBook) Of(step *notebooks.Step) (Rules, error) {
 	names = append(names, step.Normalize...)
 	var rules Rules
 	for i, name := range names {
-		if slices.Contains(names[:i], name) {
+		if name == Raw || slices.Contains(names[:i], name) {
 			continue
 		}
 		r, err := b.find(name)
@@ -124,6 +155,9 @@ func (b *RuleBook) Of(step *notebooks.Step) (Rules, error) {
 			return nil, err
 		}
 		rules = append(rules, r)
+	}
+	if !slices.Contains(names, Raw) {
+		rules = append(rules, always)
 	}
 	return rules, nil
 }
@@ -151,14 +185,14 @@ func (b *RuleBook) find(name string) (rule, error) {
 		}
 	}
 	if pattern == "" {
-		return rule{}, fmt.Errorf("normalize rule %q is not known: there are %s", name,
-			strings.Join(NormalizeNames(), ", "))
+		return rule{}, fmt.Errorf("normalize rule %q is not known: there are %s, %s", name,
+			strings.Join(NormalizeNames(), ", "), Raw)
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		return rule{}, fmt.Errorf("normalize rule %q: %w", name, err)
 	}
-	b.compiled[name] = rule{re, replace}
+	b.compiled[name] = rule{pattern: re, replace: replace}
 	return b.compiled[name], nil
 }
 

@@ -53,8 +53,8 @@ func TestOwnRulesComeFirstAndForAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rules) != 4 {
-		t.Fatalf("%d rules, want 4: each name once", len(rules))
+	if len(rules) != 5 {
+		t.Fatalf("%d rules, want 5: each name once, and what always varies", len(rules))
 	}
 	c := Cleaner{Rules: rules}
 	got, _ := c.Line([]byte("build-x77 at 0x1 took 5ms"))
@@ -79,5 +79,35 @@ func TestCheckNormalize(t *testing.T) {
 	nb.Front.Normalize, nb.Steps[0].Normalize = nil, []string{"durations"}
 	if err := CheckNormalize(nb); err != nil {
 		t.Errorf("known rules: %v", err)
+	}
+}
+
+// TestAlways: what varies and nobody printed on purpose is replaced, unless the rule raw says otherwise.
+func TestAlways(t *testing.T) {
+	for line, want := range map[string]string{
+		"2 passed in 0.02s":                         "2 passed in <time>",
+		"<__main__.T object at 0x7f3a2b1c4d50>":     "<__main__.T object at <address>>",
+		"main.f(0xc000012345, 0x1)":                 "main.f(<address>, 0x1)",
+		"color 0xff00aa":                            "color 0xff00aa",
+		"wrote <tmp>/tmpk3_d9x2q/a.txt":             "wrote <tmp>/a.txt",
+		"wrote /tmp/tmp.Xyz123AB/a.txt":             "wrote <tmp>/a.txt",
+		"<tmp>/pytest-of-root/pytest-12/test_a0/f":  "<tmp>/test_a0/f",
+		"/var/tmp/go-build1234567/b001/exe":         "<tmp>/b001/exe",
+		"/tmp/my-report/x":                          "/tmp/my-report/x",
+		"/tmp/report.txt and /tmp/templates/a.html": "/tmp/report.txt and /tmp/templates/a.html",
+		"/tmp/my-results/x":                         "/tmp/my-results/x",
+		"it took 0.02s":                             "it took 0.02s",
+	} {
+		rules, err := NewRuleBook(&notebooks.Notebook{}).Of(&notebooks.Step{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rules.Line(line); got != want {
+			t.Errorf("%q is %q, want %q", line, got, want)
+		}
+		rules, err = NewRuleBook(&notebooks.Notebook{}).Of(&notebooks.Step{Normalize: []string{Raw}})
+		if err != nil || rules.Line(line) != line {
+			t.Errorf("raw: %q is %q, %v", line, rules.Line(line), err)
+		}
 	}
 }
