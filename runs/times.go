@@ -21,8 +21,8 @@ var timed = []struct {
 	{"go", []string{"--- "}, lazyregexp.New(`^\s*--- (?:PASS|FAIL|SKIP|BENCH): \S+ \(([\d.]+s)\)$`)},
 	{"go", []string{"/op"}, lazyregexp.New(
 		`^Benchmark\S+\s+(\d+\s+[\d.]+) ns/op(?:\s+([\d.]+) MB/s)?`)},
-	{"pytest", []string{" in "}, lazyregexp.New(`^(?:=+ )?(?:\d+ [a-z]+(?:, )?|no tests ran)+ in ` +
-		`([\d.]+s(?: \([\d:]+\))?)(?: =+)?$`)},
+	{"pytest", []string{" in "}, lazyregexp.New(`^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|deselected|` +
+		`xfailed|xpassed|warnings?|rerun|subtests passed)(?:, )?|no tests ran)+ in ([\d.]+s(?: \([\d:]+\))?)(?: =+)?$`)},
 	{"pytest", []string{"s call", "s setup", "s teardown"}, lazyregexp.New(`^([\d.]+s) (?:call|setup|teardown) `)},
 	{"unittest", []string{"Ran "}, lazyregexp.New(`^Ran \d+ tests? in ([\d.]+s)$`)},
 	{"unittest", []string{"s  "}, lazyregexp.New(`^([\d.]+s)\s+\w+ \([\w.]+\)$`)}, // --durations
