@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"markmill/runs/outfile"
 )
 
 // matchPath reports whether a slash-separated path matches a pattern of allow: or forbid:. A star stands for any
@@ -13,6 +15,9 @@ import (
 // bmatcuk/doublestar 4.10.4 is no replacement, and would save 15 lines: in policies that are in force {a,b} and [!a]
 // are other characters than there, which escapes could mend, but its a*** does not match "a".
 func matchPath(pattern, name string) bool {
+	if pattern == Sensitive {
+		return sensitive(name)
+	}
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"
 	}
@@ -44,6 +49,38 @@ func matchParts(pattern, name []string) bool {
 		pattern, name = pattern[1:], name[1:]
 	}
 	return len(name) == 0
+}
+
+// Sensitive stands in forbid: and protect: for the files that decide what is trusted: keys and passwords, workflows and
+// hooks, and where packages come from.
+const Sensitive = "@sensitive"
+
+// secretFiles are names of files, and of folders, that hold keys and passwords, or say where packages come from.
+var secretFiles = []string{
+	".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
+	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".gcloud",
+	"secrets", ".secrets", "credentials", "credentials.*", ".netrc", ".git-credentials", ".pgpass", ".htpasswd",
+	"*.tfstate", "*.tfstate.*", "*.tfvars", "service-account*.json",
+	".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pip.conf", ".pypirc", "nuget.config", ".gemrc",
+}
+
+// sensitive reports whether a path is one of those for which Sensitive stands. A template of a secret is none.
+func sensitive(name string) bool {
+	if outfile.IsWorkflow(name) || name == ".cargo/config.toml" || name == ".mvn/settings.xml" {
+		return true
+	}
+	for _, part := range strings.Split(strings.ToLower(name), "/") {
+		switch path.Ext(part) {
+		case ".example", ".sample", ".template", ".dist", ".pub":
+			continue
+		}
+		for _, p := range secretFiles {
+			if ok, _ := path.Match(p, part); ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // firstMatch is the first pattern that matches a path; "" is none.

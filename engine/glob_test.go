@@ -30,6 +30,24 @@ func TestMatchPath(t *testing.T) {
 	}
 }
 
+// TestSensitive: what no change may touch where forbid: has @sensitive.
+func TestSensitive(t *testing.T) {
+	for _, name := range []string{".env", "app/.env.production", "deploy/server.pem", "id_ed25519", ".ssh/config",
+		"secrets/db.yaml", "k8s/secrets/db.yaml", "Secrets/a", ".npmrc", "pip.conf", ".cargo/config.toml",
+		".github/workflows/x.yml",
+		".husky/pre-commit", ".pre-commit-config.yaml", "infra/prod.tfstate", "credentials.json", "CODEOWNERS"} {
+		if !matchPath(Sensitive, name) {
+			t.Errorf("%s is not sensitive", name)
+		}
+	}
+	for _, name := range []string{".env.example", "id_rsa.pub", "src/secrets.py", "environment.py", "docs/keys.md",
+		"Cargo.toml", "package.json", "src/key.go", ".github/ISSUE_TEMPLATE.md"} {
+		if matchPath(Sensitive, name) {
+			t.Errorf("%s is sensitive", name)
+		}
+	}
+}
+
 func TestBadPattern(t *testing.T) {
 	for _, p := range []string{"[a", "/etc/*", ""} {
 		if badPattern([]string{"ok/**", p}) != p {
