@@ -491,41 +491,79 @@ func TestMCPDestinations(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	paths := []string{"own.md", "up/x.md", "via/x.md", ".git/x.md", "store/x.md", ".markmill/x.md", "task.md/x.md",
-		".github/workflows/x.md", ".githooks/x.md", "CLAUDE.md", "markmill.yaml", "allowed_signers", ".gitattributes"}
-	before := map[string]string{}
-	for _, path := range paths {
-		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-			text := mcpStep("", "echo old")
-			if !strings.HasSuffix(path, ".md") {
-				text = "# old\n"
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+	paths := map[string]string{ // what is said of each
+		"own.md":                 "goes through a symbolic link",
+		"up/x.md":                "goes through a symbolic link",
+		"via/x.md":               "is inside the Git directory",
+		"store/x.md":             "goes through a symbolic link",
+		".git/x.md":              "is inside the Git directory",
+		".GIT/hooks/x.md":        "is inside the Git directory",
+		".markmill/x.md":         "where only Markmill keeps its records",
+		"tools/x.md":             "is forbidden by the policy of the repository",
+		"tools/made/x.md":        "is forbidden by the policy of the repository",
+		"tools/x.ipynb":          "is forbidden by the policy of the repository",
+		"keys.md":                "is forbidden by the policy of the repository",
+		"own-hooks/x.md":         "is a file that CI or a hook obeys",
+		"lefthook.md":            "is a file that CI or a hook obeys",
+		".github/workflows/x.md": "is in a hidden folder",
+		".githooks/x.md":         "is in a hidden folder",
+		"CLAUDE.md":              "read as instructions",
+		"task.md/x.md":           "",
+		"markmill.yaml":          "",
+		"allowed_signers":        "",
+		".gitattributes":         "is in a hidden folder",
+	}
+	text := mcpStep("", "echo old")
+	if err := os.Mkdir(filepath.Join(root, ".markmill"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := map[string]string{"markmill.yaml": "policy: {forbid: [tools/**], allowed_signers: keys.md}\n"}
+	for path := range paths {
+		full := filepath.Join(root, path)
+		if strings.HasSuffix(path, ".ipynb") || strings.HasPrefix(path, "tools/made/") ||
+			os.MkdirAll(filepath.Dir(full), 0o755) != nil {
+			continue // it is not there
+		}
+		if before[path] == "" {
 			before[path] = text
 		}
+		if err := os.WriteFile(full, []byte(before[path]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := exec.Command("git", "-C", root, "config", "core.hooksPath", "own-hooks").Run(); err != nil {
+		t.Fatal(err)
 	}
 	c := newMCPClient(t, root)
-	for _, path := range paths {
+	for path, want := range paths {
+		_, err := os.Lstat(filepath.Join(root, path))
 		for tool, arguments := range map[string]map[string]any{
-			"new_notebook": {"content": mcpStep("", "echo new"), "replace": true},
+			"new_notebook": {"content": text + "\nNew.\n", "replace": true},
 			"edit_step":    {"step": "a", "code": "echo new"},
 			"add_step":     {"step": "b", "language": "bash", "code": "echo new"},
 			"run":          {"output": path},
 		} {
+			if tool != "new_notebook" && tool != "run" && err != nil {
+				continue // there is nothing to edit
+			}
 			attempts++
 			if arguments["notebook"] = path; tool == "run" {
 				arguments["notebook"] = "task.md"
 			}
-			c.refused(tool, arguments)
+			why := c.refused(tool, arguments)
+			if !strings.Contains(why, want) && !(tool == "run" && strings.Contains(why, "is no output of a run")) {
+				t.Errorf("%s of %s says %q", tool, path, why)
+			}
 		}
 	}
-	for path, text := range before {
-		if now, err := os.ReadFile(path); err != nil || string(now) != text {
+	for path := range paths {
+		now, err := os.ReadFile(filepath.Join(root, path))
+		if was, there := before[path]; there && (err != nil || string(now) != was) || !there && err == nil {
 			t.Errorf("%s is changed: %q, %v", path, now, err)
 		}
+	}
+	if _, err := os.Lstat(filepath.Join(root, "tools/made")); err == nil {
+		t.Error("a notebook that was refused left its folder")
 	}
 	t.Logf("%d attempts", attempts)
 }

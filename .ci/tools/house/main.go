@@ -341,6 +341,9 @@ func checkWriters(set *token.FileSet, file *ast.File, name string) (found []stri
 		case pkg.Name == "outfile" && (s.Sel.Name == "Setting" || s.Sel.Name == "New") && !is(settled):
 			found = append(found, fmt.Sprintf("%s: outfile.%s is for settings: open an output, or list which file a command "+
 				"owns", set.Position(s.Pos()), s.Sel.Name))
+		case pkg.Name == "outfile" && s.Sel.Name == "Rules" && !within(name, "engine"):
+			found = append(found, fmt.Sprintf("%s: the rules for outputs are those of engine.OutputRules, which know "+
+				"the policy; a program without the engine has markmill write for it", set.Position(s.Pos())))
 		}
 		return true
 	})
