@@ -49,8 +49,8 @@ func (h Held) check(path, folder, real string) error {
 		}
 		now, err := os.Stat(held.root.Name())
 		if err != nil || !os.SameFile(was, now) || real != filepath.Join(held.real, rel) {
-			return fmt.Errorf("%s is not written: the folder %s was replaced since this command began; start it again, if "+
-				"you replaced it", path, folder)
+			return fmt.Errorf("%s is not written: the folder %s was replaced since this command began; if you "+
+				"replaced it, start the command again", path, folder)
 		}
 		return nil
 	}
