@@ -75,6 +75,8 @@ type mcpClient struct {
 	said chan string // messages of progress
 	gone func()      // the client goes away
 	done chan error  // the server has ended
+
+	attempts int // calls that had to be refused
 }
 
 func newMCPClient(t *testing.T, root string) *mcpClient {
@@ -146,6 +148,7 @@ func (c *mcpClient) call(tool string, arguments map[string]any) map[string]any {
 // refused calls a tool that must refuse, and returns why.
 func (c *mcpClient) refused(tool string, arguments map[string]any) string {
 	c.t.Helper()
+	c.attempts++
 	result, err := c.start(c.t.Context(), tool, arguments)
 	if err != nil || !result.IsError {
 		c.t.Fatalf("%s %v is not refused: %v %s", tool, arguments, err, mcpWords(result))
@@ -279,6 +282,7 @@ func TestMCPLimits(t *testing.T) {
 		t.Fatal(blocked)
 	}
 	for _, tool := range []string{"approve", "deny", "accept", "reject", "apply", "sign", "runs approve"} {
+		c.attempts++
 		if result, err := c.start(t.Context(), tool, map[string]any{"run": blocked["run_id"]}); err == nil {
 			t.Errorf("%s: %v", tool, mcpWords(result))
 		}
@@ -333,6 +337,7 @@ func TestMCPLimits(t *testing.T) {
 			t.Error(why)
 		}
 	}
+	t.Logf("%d attempts", c.attempts)
 }
 
 // mcpStep is a notebook of one step.
@@ -484,7 +489,7 @@ func recordedRun(t *testing.T, root string, run any) (doc map[string]any) {
 // TestMCPDestinations: no tool writes a notebook, a step or an output where outputs may not be, whatever is there.
 func TestMCPDestinations(t *testing.T) {
 	root := mcpRepository(t)
-	outside, attempts := t.TempDir(), 0
+	outside := t.TempDir()
 	for name, to := range map[string]string{"own.md": filepath.Join(outside, "x.md"), "up": outside, "via": ".git",
 		"store": ".markmill"} {
 		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
@@ -546,7 +551,6 @@ func TestMCPDestinations(t *testing.T) {
 			if tool != "new_notebook" && tool != "run" && err != nil {
 				continue // there is nothing to edit
 			}
-			attempts++
 			if arguments["notebook"] = path; tool == "run" {
 				arguments["notebook"] = "task.md"
 			}
@@ -565,7 +569,7 @@ func TestMCPDestinations(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(root, "tools/made")); err == nil {
 		t.Error("a notebook that was refused left its folder")
 	}
-	t.Logf("%d attempts", attempts)
+	t.Logf("%d attempts", c.attempts)
 }
 
 // A notebook that a tool writes instructs no agent, has a step and no mistake, or is not there.
@@ -608,6 +612,7 @@ func TestMCPWrites(t *testing.T) {
 	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != good {
 		t.Errorf("replaced:\n%s", src)
 	}
+	t.Logf("%d attempts", c.attempts)
 }
 
 // No text that a tool returns names a command that approves.
