@@ -471,6 +471,14 @@ func TestOutputsByValues(t *testing.T) {
 				}
 			}
 		}
+		for output, value := range map[string]string{"x/{p}/../../y.md": "", "x/{p}/../../z.md": ".",
+			"x/{p}/./..//../z.md": "./.", "x/{p}/../../{p}y.md": " "} {
+			attempts++
+			said, ok := p.run(append([]string{"run", "n.md", output, "-p", "p=" + value}, p.mode...)...)
+			if ok || !strings.Contains(said, "a folder before .. may not be empty") {
+				t.Errorf("%s, %s with the value %q: %v %s", mode, output, value, ok, said)
+			}
+		}
 		if said, ok := p.run(append([]string{"run", "n.md", "{p}.md", "-p", "p=eu/west"}, p.mode...)...); !ok {
 			t.Errorf("%s: %s", mode, said)
 		}
