@@ -206,6 +206,8 @@ func TestMistakes(t *testing.T) {
 			"4:9: limits: bytes: 0 is no limit"}},
 		"no limit": {"---\nlimits: {}\n---\n" + step("#a", "print x"), nil,
 			[]string{"2:9: limits: no limit is named; leave it out, or write mode: none"}},
+		"no resource": {"---\nresources: {}\n---\n" + step("#a", "print x"), nil,
+			[]string{"2:12: resources: no resource is named; leave it out"}},
 		"in place": {"---\nmode: in-place\n---\n" + step("#a", "print x"), nil,
 			[]string{"2:7: mode: in-place changes the checkout itself", "--in-place", "policy of markmill.yaml"}},
 		"order": {step("#a", "print x") + step("#b", "print x"), func(r *Request) { r.From, r.Until = "b", "a" },

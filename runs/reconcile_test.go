@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -66,25 +67,55 @@ func TestReconcileLeavesAWholeRun(t *testing.T) {
 	}
 }
 
-// TestReconcileKeepsNoForgedPass: a run that passed wrote SHA256SUMS before its verdict. Without it, or with a file
-// that the journal gives another digest of, somebody has changed the record.
+// TestReconcileKeepsNoForgedPass: a run that passed wrote SHA256SUMS before its verdict. Without it, with a file that
+// the journal gives another digest of, or with other events, somebody has changed the record, and it is not completed.
 func TestReconcileKeepsNoForgedPass(t *testing.T) {
-	never := func(*Record, *Run) error { t.Error("files were written"); return nil }
-	for name, change := range map[string]func(dir string) error{
-		"no sums": func(dir string) error { return os.Remove(filepath.Join(dir, SumsFile)) },
-		"another file": func(dir string) error {
+	var name string
+	never := func(*Record, *Run) error { t.Errorf("%s: files were written", name); return nil }
+	journal := func(change func(lines [][]byte) [][]byte) func(dir string) error {
+		return func(dir string) error {
+			path := filepath.Join(dir, JournalFile)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			lines := change(bytes.SplitAfter(bytes.TrimSpace(text), []byte("\n")))
+			return os.WriteFile(path, append(bytes.TrimSpace(bytes.Join(lines, nil)), '\n'), 0o644)
+		}
+	}
+	other := func(file string) func(dir string) error {
+		return func(dir string) error {
 			appendTo(t, filepath.Join(dir, JournalFile), `{"torn`)
-			return os.WriteFile(filepath.Join(dir, PatchFile), []byte("another"), 0o644)
+			return os.WriteFile(filepath.Join(dir, file), []byte("another"), 0o644)
+		}
+	}
+	changes := map[string]func(dir string) error{
+		"no sums":          func(dir string) error { return os.Remove(filepath.Join(dir, SumsFile)) },
+		"another patch":    other(PatchFile),
+		"another notebook": other("notebook.md"),
+		"another output":   other("steps/00-change/stdout"),
+		"a file is gone": func(dir string) error {
+			return errors.Join(other(PatchFile)(dir), os.Remove(filepath.Join(dir, PatchFile)))
 		},
-	} {
+		"an event is changed": journal(func(l [][]byte) [][]byte {
+			l[2] = bytes.Replace(l[2], []byte(`:"`), []byte(`:"x`), 1)
+			return l
+		}),
+		"an event is gone":             journal(func(l [][]byte) [][]byte { return slices.Delete(l, 3, 4) }),
+		"an event comes twice":         journal(func(l [][]byte) [][]byte { return slices.Insert(l, 3, l[3]) }),
+		"events are swapped":           journal(func(l [][]byte) [][]byte { l[3], l[4] = l[4], l[3]; return l }),
+		"an event comes after the end": journal(func(l [][]byte) [][]byte { return append(l, l[3]) }),
+	}
+	for name = range changes {
 		r := aPass(t, newStore(t), aTime, 1)
-		if err := change(r.dir); err != nil {
+		if err := changes[name](r.dir); err != nil {
 			t.Fatal(err)
 		}
 		if did, err := At(r.dir).Reconcile(time.Now, never); err == nil || did {
 			t.Errorf("%s: did %v, %v", name, did, err)
 		}
 	}
+	t.Logf("%d attempts", len(changes))
 }
 
 // TestReconcileFilesOnly: a run that fails because a file could not be written may have no SHA256SUMS; its verdict is

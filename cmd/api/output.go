@@ -69,9 +69,14 @@ func ExpandOutput(output string, bound []notebooks.Bound, extra map[string]strin
 	return path, CheckLinks(output, path)
 }
 
+// FixedFolder is the folder of an output, as far as its path has no placeholder.
+func FixedFolder(output string) string {
+	return filepath.Dir(output[:strings.IndexAny(output+"{", "{}")] + "x")
+}
+
 // CheckLinks returns an error if path, which is output with values in it, goes through a link that the values name.
 func CheckLinks(output, path string) error {
-	fixed := filepath.Dir(output[:strings.IndexAny(output+"{", "{}")] + "x")
+	fixed := FixedFolder(output)
 	for at := filepath.Clean(path); at != fixed && at != filepath.Dir(at); at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
 			return &notebooks.Error{Kind: notebooks.KindParameter,

@@ -25,6 +25,7 @@ import (
 	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
+	"markmill/runs/outfile"
 )
 
 // app is the program, as every command is given it.
@@ -44,8 +45,9 @@ type world struct {
 	now            func() time.Time
 	random         io.Reader
 	exports        exports
-	force          bool   // the person at the terminal insists: see forceFlag
-	actor          string // the person for whom the user acts; "" is the user
+	force          bool         // the person at the terminal insists: see forceFlag
+	held           outfile.Held // where outputs go, in a command that makes several runs
+	actor          string       // the person for whom the user acts; "" is the user
 }
 
 // env is a variable of the environment, "" where it is not set.
@@ -73,7 +75,7 @@ type paramHints struct{ joined, before [][2]string }
 
 func newApp() *app {
 	w := &world{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.LookupEnv, now: time.Now, random: rand.Reader, actor: takeActor()}
+		getenv: os.LookupEnv, now: time.Now, random: rand.Reader, held: outfile.Held{}, actor: takeActor()}
 	return &app{world: w, console: console{world: w}, places: places{w}, input: input{w}}
 }
 

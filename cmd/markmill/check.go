@@ -65,15 +65,8 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 				read++
 				if nb != nil {
 					steps += len(nb.Steps)
-					doc.Warnings += len(nb.Warnings)
-					for _, w := range nb.Warnings {
-						doc.Findings = append(doc.Findings, newFinding(w, "warning"))
-					}
 				}
-				for _, e := range flatten(err) {
-					doc.Errors++
-					doc.Findings = append(doc.Findings, newFinding(e, "error"))
-				}
+				doc.add(nb, err)
 			}
 			if read == 0 {
 				return usagef("there is no notebook in %s: no file with a step", strings.Join(paths, ", "))
@@ -97,6 +90,20 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 	}
 	jsonFlag(c, &asJSON, "check")
 	return c
+}
+
+// add adds what was found in a notebook, which is nil where it cannot be read.
+func (d *checkedNotebooks) add(nb *notebooks.Notebook, err error) {
+	if nb != nil {
+		d.Warnings += len(nb.Warnings)
+		for _, w := range nb.Warnings {
+			d.Findings = append(d.Findings, newFinding(w, "warning"))
+		}
+	}
+	for _, e := range flatten(err) {
+		d.Errors++
+		d.Findings = append(d.Findings, newFinding(e, "error"))
+	}
 }
 
 // checkFiles lists the files to check. Those that were only found are left out where Git ignores them.
@@ -141,8 +148,7 @@ func (a *app) printFindings(doc checkedNotebooks, asJSON bool) error {
 	return nil
 }
 
-// check plans a run of one notebook without values for required parameters. It returns nil for a file that was only
-// found and is no notebook.
+// check checks a file. It returns nil for one that was only found and is no notebook.
 func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 	raw, err := a.readAny(file.Path)
 	if err != nil {
@@ -153,21 +159,27 @@ func (a *app) check(file files.File) (*notebooks.Notebook, error) {
 	}
 	markdown := !isJupyter(file.Path, raw) && !isScript(file.Path, raw)
 	output := markdown && region.Strip(name(file.Path), raw).Manifest != nil
-	src, err := a.readSource(file.Path, false, false)
+	src, _, err := sourceOf(file.Path, raw, false, false)
 	if err != nil {
 		if !file.Named && !output {
 			return nil, nil
 		}
 		return nil, err
 	}
-	eng, repo, err := a.engineFor(file.Path, "")
+	nb, err := a.checkSource(file.Path, src)
+	if nb != nil && !file.Named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
+		return nil, nil
+	}
+	return nb, err
+}
+
+// checkSource plans a run of the notebook that a file has, or is to have, without values for required parameters.
+func (a *app) checkSource(path string, src []byte) (*notebooks.Notebook, error) {
+	eng, repo, err := a.engineFor(path, "")
 	if err != nil {
 		return nil, err
 	}
-	nb, err := eng.Check(engine.Request{Path: name(file.Path), Source: src, Repository: api.RootOf(repo)})
-	if !file.Named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
-		return nil, nil
-	}
+	nb, err := eng.Check(engine.Request{Path: name(path), Source: src, Repository: api.RootOf(repo)})
 	return nb, errors.Join(err, safe.CheckNormalize(nb))
 }
 

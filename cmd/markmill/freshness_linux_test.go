@@ -219,6 +219,7 @@ func TestReuseIsTheSame(t *testing.T) {
 		}
 		p.shell("rm reused.md anew.md")
 	}
+	t.Logf("%d attempts", rounds)
 	if carried < max(1, rounds/6) {
 		t.Errorf("steps were carried in %d of %d rounds", carried, rounds)
 	}

@@ -192,13 +192,32 @@ func (w *world) forceFlag(f *pflag.FlagSet) {
 		})
 }
 
+// outputRules say where the command may write for the user.
+func (w *world) outputRules() outfile.Rules {
+	rules := engine.OutputRules(w.force)
+	rules.Held = w.held
+	return rules
+}
+
+// holdOutput decides where an output goes, also for later runs of this command. It may have placeholders.
+func (w *world) holdOutput(path string) error {
+	if path == "" || path == "-" || remote.Is(path) {
+		return nil
+	}
+	folder := filepath.Dir(path)
+	if api.HasPlaceholders(path) {
+		folder = api.FixedFolder(path)
+	}
+	return w.held.Hold(folder)
+}
+
 // openOutput opens a file to be written for the user; nil for standard output, an address and none. what names the
 // argument or option.
 func (w *world) openOutput(what, path string) (*outfile.File, error) {
 	if path == "" || path == "-" || remote.Is(path) {
 		return nil, nil
 	}
-	file, err := outfile.Open(path, engine.OutputRules(w.force))
+	file, err := outfile.Open(path, w.outputRules())
 	return file, refusedTarget(what, err)
 }
 
@@ -207,7 +226,7 @@ func (w *world) checkTarget(what, path string) error {
 	if path == "" || path == "-" || remote.Is(path) {
 		return nil
 	}
-	return refusedTarget(what, outfile.Check(path, engine.OutputRules(w.force)))
+	return refusedTarget(what, outfile.Check(path, w.outputRules()))
 }
 
 func refusedTarget(what string, err error) error {

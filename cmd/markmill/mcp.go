@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
@@ -62,9 +63,52 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repos
 			return become(server, append([]string{mcpProgram}, options...)...)
 		},
 	}
+	c.AddCommand(a.mcpWrite())
 	c.Flags().StringVar(&repo, "repo", ".", "`FOLDER` of the Git repository that is served, or one outside any")
 	c.Flags().StringSliceVar(&allow, "allow", nil, "lift `WHAT,…` of what the server imposes on notebooks: "+
 		strings.Join(engine.FloorLifts, ", "))
+	return c
+}
+
+// mcpWrite writes a notebook for the server, where outputs may go. The notebook must have a step, and no more mistakes
+// than the one that is there.
+func (a *app) mcpWrite() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "write NOTEBOOK", Hidden: true, Args: args(1, 1),
+		RunE: func(_ *cobra.Command, words []string) error {
+			path, before := words[0], checkedNotebooks{}
+			file, err := a.openOutput("NOTEBOOK", path)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			if _, err := os.Stat(path); err == nil {
+				before.add(a.check(files.File{Path: path, Named: true}))
+			}
+			text, err := files.ReadAtMost(a.stdin, "a notebook", 0, files.MaxJupyter)
+			if err != nil {
+				return err
+			}
+			after := checkedNotebooks{Findings: []finding{}}
+			src, _, err := sourceOf(path, text, false, false)
+			if err != nil {
+				return err
+			}
+			nb, err := a.checkSource(path, src)
+			switch after.add(nb, err); {
+			case after.Errors > before.Errors:
+				return err
+			case nb == nil || len(nb.Steps) == 0: // it may have been damaged already
+				return badInput(path, "would have no step")
+			}
+			if err := file.Write(text); err != nil {
+				return err
+			}
+			return a.printJSON("check", after)
+		},
+	}
+	jsonFlag(c, &asJSON, "check")
 	return c
 }
 

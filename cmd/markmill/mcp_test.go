@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,6 +76,8 @@ type mcpClient struct {
 	said chan string // messages of progress
 	gone func()      // the client goes away
 	done chan error  // the server has ended
+
+	attempts int // calls that had to be refused
 }
 
 func newMCPClient(t *testing.T, root string) *mcpClient {
@@ -146,6 +149,7 @@ func (c *mcpClient) call(tool string, arguments map[string]any) map[string]any {
 // refused calls a tool that must refuse, and returns why.
 func (c *mcpClient) refused(tool string, arguments map[string]any) string {
 	c.t.Helper()
+	c.attempts++
 	result, err := c.start(c.t.Context(), tool, arguments)
 	if err != nil || !result.IsError {
 		c.t.Fatalf("%s %v is not refused: %v %s", tool, arguments, err, mcpWords(result))
@@ -279,6 +283,7 @@ func TestMCPLimits(t *testing.T) {
 		t.Fatal(blocked)
 	}
 	for _, tool := range []string{"approve", "deny", "accept", "reject", "apply", "sign", "runs approve"} {
+		c.attempts++
 		if result, err := c.start(t.Context(), tool, map[string]any{"run": blocked["run_id"]}); err == nil {
 			t.Errorf("%s: %v", tool, mcpWords(result))
 		}
@@ -333,6 +338,7 @@ func TestMCPLimits(t *testing.T) {
 			t.Error(why)
 		}
 	}
+	t.Logf("%d attempts", c.attempts)
 }
 
 // mcpStep is a notebook of one step.
@@ -481,97 +487,6 @@ func recordedRun(t *testing.T, root string, run any) (doc map[string]any) {
 	return doc
 }
 
-// TestMCPDestinations: no tool writes a notebook, a step or an output where outputs may not be, whatever is there.
-func TestMCPDestinations(t *testing.T) {
-	root := mcpRepository(t)
-	outside, attempts := t.TempDir(), 0
-	for name, to := range map[string]string{"own.md": filepath.Join(outside, "x.md"), "up": outside, "via": ".git",
-		"store": ".markmill"} {
-		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
-			t.Skip(err)
-		}
-	}
-	paths := []string{"own.md", "up/x.md", "via/x.md", ".git/x.md", "store/x.md", ".markmill/x.md", "task.md/x.md",
-		".github/workflows/x.md", ".githooks/x.md", "CLAUDE.md", "markmill.yaml", "allowed_signers", ".gitattributes"}
-	before := map[string]string{}
-	for _, path := range paths {
-		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-			text := mcpStep("", "echo old")
-			if !strings.HasSuffix(path, ".md") {
-				text = "# old\n"
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			before[path] = text
-		}
-	}
-	c := newMCPClient(t, root)
-	for _, path := range paths {
-		for tool, arguments := range map[string]map[string]any{
-			"new_notebook": {"content": mcpStep("", "echo new"), "replace": true},
-			"edit_step":    {"step": "a", "code": "echo new"},
-			"add_step":     {"step": "b", "language": "bash", "code": "echo new"},
-			"run":          {"output": path},
-		} {
-			attempts++
-			if arguments["notebook"] = path; tool == "run" {
-				arguments["notebook"] = "task.md"
-			}
-			c.refused(tool, arguments)
-		}
-	}
-	for path, text := range before {
-		if now, err := os.ReadFile(path); err != nil || string(now) != text {
-			t.Errorf("%s is changed: %q, %v", path, now, err)
-		}
-	}
-	t.Logf("%d attempts", attempts)
-}
-
-// A notebook that a tool writes instructs no agent, has a step and no mistake, or is not there.
-func TestMCPWrites(t *testing.T) {
-	root := mcpRepository(t)
-	c := newMCPClient(t, root)
-	good := mcpStep("", "true")
-	for _, name := range []string{"CLAUDE.md", "claude.local.md", "AGENTS.md", "docs/agents.md", "GEMINI.md",
-		"SKILL.md", "copilot-instructions.md", "x.instructions.md", "x.prompt.md", ".claude/commands/x.md",
-		".github/x.md", "a/.x/b.md", ".hidden.md", "PULL_REQUEST_TEMPLATE.md", "docs/PULL_REQUEST_TEMPLATE/x.md"} {
-		c.refused("new_notebook", map[string]any{"notebook": name, "content": good})
-		c.refused("run", map[string]any{"notebook": "task.md", "output": name})
-	}
-	for _, content := range []string{"Prose alone.\n", "```bash {#x timeout=secret}\ntrue\n```\n",
-		"---\nsandbox: never\n---\n" + good} {
-		c.refused("new_notebook", map[string]any{"notebook": "made/by/x.md", "content": content})
-		c.refused("new_notebook", map[string]any{"notebook": "task.md", "content": content, "replace": true})
-	}
-	if _, err := os.Lstat(filepath.Join(root, "made")); err == nil {
-		t.Error("a notebook with mistakes left its folder")
-	}
-	c.refused("new_notebook", map[string]any{"notebook": "task.md", "content": good})
-	c.refused("add_step", map[string]any{"notebook": "task.md", "step": "verify", "language": "bash", "code": "true"})
-	c.refused("add_step", map[string]any{"notebook": "task.md", "step": "y", "language": "bash", "code": "true",
-		"prose": "```bash {#z}\ntrue\n```"})
-	c.refused("add_step", map[string]any{"notebook": "task.md", "step": "y", "language": "bash}", "code": "true"})
-	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != mcpNotebook {
-		t.Fatalf("what was refused is written:\n%s", src)
-	}
-	c.call("add_step", map[string]any{"notebook": "task.md", "step": "between", "after": "change", "language": "bash",
-		"code": "cat <<'X'\n```\nX\n", "prose": "What stands there."})
-	c.call("add_step", map[string]any{"notebook": "task.md", "step": "last", "language": "bash", "code": "true",
-		"test": true})
-	want := strings.Replace(mcpNotebook, "answer\n```\n", "answer\n```\n\nWhat stands there.\n\n"+
-		"````bash {#between}\ncat <<'X'\n```\nX\n````\n", 1) + "\n```bash {#last .test}\ntrue\n```\n"
-	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != want {
-		t.Errorf("with the steps:\n%s\nwant:\n%s", src, want)
-	}
-	c.call("new_notebook", map[string]any{"notebook": "task.md", "content": good, "replace": true})
-	if src, _ := os.ReadFile(filepath.Join(root, "task.md")); string(src) != good {
-		t.Errorf("replaced:\n%s", src)
-	}
-}
-
 // No text that a tool returns names a command that approves.
 func TestMCPNamesNoApproval(t *testing.T) {
 	root := mcpRepository(t)
@@ -592,13 +507,39 @@ func TestMCPNamesNoApproval(t *testing.T) {
 		}
 		answers = append(answers, result)
 	}
+	var texts []string
 	for _, result := range answers {
-		for _, text := range []string{mcpWords(result), string(codec.RawOf(result.StructuredContent))} {
-			if strings.Contains(text, "markmill approve") || strings.Contains(text, `"approve"`) {
-				t.Errorf("it names the command:\n%s", text)
-			}
+		texts = append(texts, mcpWords(result), string(codec.RawOf(result.StructuredContent)))
+	}
+	list, err := c.s.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts = append(texts, string(codec.RawOf(list)), c.s.InitializeResult().Instructions)
+	uris := []string{"markmill://guide", "markmill://notebook/gated.out.md"}
+	record := os.DirFS(filepath.Join(root, ".markmill", "runs", run.(string)))
+	err = fs.WalkDir(record, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			uris = append(uris, fmt.Sprintf("markmill://run/%s/%s", run, name))
+		}
+		return err
+	})
+	if err != nil || len(uris) < 8 {
+		t.Fatal(uris, err)
+	}
+	for _, uri := range uris {
+		read, err := c.s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		if err != nil {
+			t.Fatal(uri, err)
+		}
+		texts = append(texts, read.Contents[0].Text)
+	}
+	for _, text := range texts {
+		if strings.Contains(text, "markmill approve") || strings.Contains(text, `"approve"`) {
+			t.Errorf("it names the command:\n%s", text)
 		}
 	}
+	t.Logf("%d attempts", len(texts))
 }
 
 // A step that runs long is reported again and again, with the last line that it printed; and what is outdated runs.

@@ -79,6 +79,11 @@ func (a *app) runOutdated(ctx context.Context, c *cobra.Command, paths []string,
 	if err != nil {
 		return err
 	}
+	for _, out := range list {
+		if err := a.holdOutput(out.Path); err != nil {
+			return err
+		}
+	}
 	code, passed := exitPass, 0
 	for i := range list {
 		a.tell("markmill: %s → %s: %s: %s\n", plain.Escape(list[i].Subject()), plain.Escape(list[i].Path),

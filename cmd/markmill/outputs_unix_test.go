@@ -232,7 +232,6 @@ type outputWriter struct {
 	words  []string
 	stored bool // there must be an output already
 	source bool // it needs a worktree
-	again  bool // it plans once more after the attack, and follows links above outputs that it finds then
 }
 
 // TestOutputsAndSteps: a step puts links where outputs are to go, or replaces their folders. What is written stays in
@@ -260,7 +259,9 @@ func TestOutputsAndSteps(t *testing.T) {
 		{name: "test --junit", words: []string{"test", "d/out.md", "--junit", "d/junit.xml"}, stored: true},
 		{name: "lanes --html", words: []string{"lanes", "agents.md", "--html", "d/page.html"}, source: true},
 		{name: "lanes", words: []string{"lanes", "agents.md", "d/out.md", "--pick", "first"}, source: true},
-		{name: "watch", words: []string{"watch", "n.md", "d/out.md"}, source: true, again: true},
+		{name: "watch", words: []string{"watch", "n.md", "d/out.md"}, source: true},
+		{name: "watch {p}", words: []string{"watch", "n.md", "d/{p}/out.md"}, source: true},
+		{name: "run --outdated", words: []string{"run", "--outdated", "n.md", "m.md"}, stored: true, source: true},
 		{name: "a schedule", words: []string{"schedule", "run-due"}, source: true},
 	}
 	attempts := 0
@@ -269,7 +270,7 @@ func TestOutputsAndSteps(t *testing.T) {
 			for i, w := range writers {
 				for k, attack := range attacks {
 					if !everything() && uid == 0 && len(users()) > 1 && (i+k)%3 > 0 || w.stored && attack.missing ||
-						w.source && mode != "worktree" || w.again && attack.replaced {
+						w.source && mode != "worktree" {
 						continue
 					}
 					attempts++
@@ -294,6 +295,15 @@ func (w outputWriter) under(attack outputAttack, p *place) {
 			p.t.Fatal(said)
 		}
 		p.write("words", "other")
+		if w.name == "run --outdated" { // the second notebook runs after the attack of the first
+			notebook := p.files("work")["/n.md"]
+			p.write("work/m.md", notebook)
+			if said, ok := p.run("run", "m.md", "d/b.md"); !ok {
+				p.t.Fatal(said)
+			}
+			p.write("work/n.md", notebook+"\n```bash {#b}\n```\n")
+			p.write("work/m.md", notebook+"\n```bash {#b}\n```\n")
+		}
 	} else if !attack.missing {
 		p.write("work/d/out.md", old)
 	}
@@ -315,6 +325,9 @@ func (w outputWriter) under(attack outputAttack, p *place) {
 	}
 	said, ok := p.run(words...)
 	p.unchanged(said)
+	if w.name == "run --outdated" && strings.Count(said, "→ d/") != 2 {
+		p.t.Errorf("not both notebooks ran: %s", said)
+	}
 	if !slices.Contains([]string{"run", "lanes", "a schedule"}, w.name) {
 		return
 	}
@@ -456,6 +469,14 @@ func TestOutputsByValues(t *testing.T) {
 				if said, ok := p.run(append(words, p.mode...)...); ok || !strings.Contains(said, want) {
 					t.Errorf("%s, %s with the value %s: %v %s", mode, name, value, ok, said)
 				}
+			}
+		}
+		for output, value := range map[string]string{"x/{p}/../../y.md": "", "x/{p}/../../z.md": ".",
+			"x/{p}/./..//../z.md": "./.", "x/{p}/../../{p}y.md": " "} {
+			attempts++
+			said, ok := p.run(append([]string{"run", "n.md", output, "-p", "p=" + value}, p.mode...)...)
+			if ok || !strings.Contains(said, "a folder before .. may not be empty") {
+				t.Errorf("%s, %s with the value %q: %v %s", mode, output, value, ok, said)
 			}
 		}
 		if said, ok := p.run(append([]string{"run", "n.md", "{p}.md", "-p", "p=eu/west"}, p.mode...)...); !ok {

@@ -168,7 +168,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.Var(&o.floor, "floor", "what the server that calls the program imposes, as JSON")
 	f.Lookup("floor").Hidden = true
 	f.StringVar(&o.req.Reuse, "reuse", "",
-		"carry over unchanged steps of an earlier passed run: `WHICH` is on (all but tests), tests, off")
+		"carry over unchanged steps of an earlier run that passed here, of a record from elsewhere none, signed or "+
+			"not: `WHICH` is on (all but tests), tests, off")
 	f.Lookup("reuse").NoOptDefVal = engine.ReuseOn
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
 	f.StringVar(&o.req.Branch, "branch", "",

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -33,7 +34,7 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"schema": schemaCommand,
-			"hides": hides},
+			"hides": hides, "attack": attack},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			if err := os.MkdirAll(home, 0o755); err != nil {
@@ -94,6 +95,27 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 	}
 	if len(params.Files) > 0 {
 		testscript.Run(t, params)
+	}
+}
+
+// attacks counts the attempts of each script that runs.
+var attacks sync.Map
+
+// attack is exec, in scripts, for what somebody attempts. The script prints how many attempts it has made.
+func attack(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: attack PROGRAM [ARGUMENT…]")
+	}
+	count, counted := attacks.LoadOrStore(ts, new(int))
+	if !counted {
+		ts.Defer(func() {
+			attacks.Delete(ts)
+			ts.Logf("%d attempts", *count.(*int))
+		})
+	}
+	*count.(*int)++
+	if err := ts.Exec(args[0], args[1:]...); neg == (err == nil) {
+		ts.Fatalf("%q: %v", args, err)
 	}
 }
 

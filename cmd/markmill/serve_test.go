@@ -423,7 +423,7 @@ func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	root := serveRepository(t)
 	d := newDesk(t, root, "read")
-	run := "/runs/20260101T000000Z-x-0000000000000000"
+	run, attempts := "/runs/20260101T000000Z-x-0000000000000000", 0
 
 	// An address signs one browser in, once. It is offered again under another token.
 	used := d.offered()
@@ -452,6 +452,7 @@ func TestServeRefuses(t *testing.T) {
 			continue
 		}
 		path = strings.NewReplacer("{$}", "", "/{id}", strings.TrimPrefix(run, "/runs"), "{path...}", "x").Replace(path)
+		attempts += 2
 		r := d.request(method, path, nil)
 		if resp, err := stranger.Do(r); err != nil || resp.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s without a session: %v %v", pattern, resp, err)
@@ -471,6 +472,7 @@ func TestServeRefuses(t *testing.T) {
 			"without its token":   func(*http.Request) {},
 			"with a wrong token":  func(r *http.Request) { r.Header.Set("X-Markmill-Token", "A"+d.token) },
 		} {
+			attempts++
 			r := d.request(method, path, strings.NewReader("reason=x&notebook=lines.md"))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			change(r)
@@ -481,6 +483,7 @@ func TestServeRefuses(t *testing.T) {
 		if workbench.Needs(pattern) == "read" {
 			continue
 		}
+		attempts++
 		r = d.request(method, path, strings.NewReader("reason=x&notebook=lines.md"))
 		r.Header.Set("X-Markmill-Token", d.token)
 		if code, _, text := d.do(r); code != http.StatusForbidden || !strings.Contains(text, "role") {
@@ -503,14 +506,39 @@ func TestServeRefuses(t *testing.T) {
 		"a large form": {"/new", url.Values{"notebook": {strings.Repeat("x", 2<<20)}},
 			http.StatusRequestEntityTooLarge},
 	} {
+		attempts++
 		if code, _, text := d.post(c.path, c.form); code != c.want {
 			t.Errorf("%s: %d\n%s", name, code, text)
 		}
 	}
+	t.Logf("%d attempts", attempts)
 	if err := os.Symlink("..", filepath.Join(root, "up")); err != nil {
 		t.Fatal(err)
 	}
-	attempts := 0
+	attempts = 0
+	// Braces are refused in what a client names. The settings may have them, and values lead nowhere else.
+	settings := filepath.Join(root, "markmill.yaml")
+	if err := os.WriteFile(settings, []byte("output: \"out/{word}/x.md\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"..", "../up", "../../x", "a/../../..", "x/../../../up", "../.git/hooks",
+		"../.markmill/runs/OTHER", "../up/x", "file://", "s3://b"} {
+		attempts += 2
+		code, answer := d.call("POST", "/api/v1/runs", fmt.Sprintf(`{"notebook": "lines.md", "parameters": `+
+			`{"n": 0, "word": %q}}`, word))
+		if code != http.StatusConflict {
+			t.Errorf("the value %s: %d %v", word, code, answer)
+		}
+		if code, _, text := d.post("/new", url.Values{"notebook": {"lines.md"}, "param.n": {"0"},
+			"param.word": {word}}); code != http.StatusConflict {
+			t.Errorf("the value %s in a form: %d\n%s", word, code, text)
+		}
+	}
+	if err := os.Remove(settings); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d attempts", attempts)
+	attempts = 0
 	for _, output := range []string{".markmill/runs/OTHER/events.jsonl", ".git/x.md", "markmill.yaml", "Makefile",
 		".github/workflows/ci.md", "loud.md", "up/x.md", "{word}/x.md", "/tmp/x.md", "CLAUDE.md",
 		".claude/commands/x.md", "docs/agents.md"} {
@@ -654,6 +682,7 @@ func TestServeAPI(t *testing.T) {
 			t.Errorf("%s %s: %d %v", c.method, c.path, code, answer)
 		}
 	}
+	attempts := 0
 	for path, methods := range doc.Paths {
 		for method, m := range methods {
 			if m.Body == nil {
@@ -666,12 +695,16 @@ func TestServeAPI(t *testing.T) {
 				strings.HasSuffix(path, "/reject") {
 				continue // there is no queue, and the role is run
 			}
-			code, answer := call(strings.ToUpper(method), strings.Replace(path, "{id}", id, 1), `{"new": "x"}`)
-			if text, _ := answer["error"].(string); code < 400 || !strings.Contains(text, "unknown") {
-				t.Errorf("%s %s with an unknown member: %d %v", method, path, code, answer)
+			for _, body := range []string{`{"new": "x"}`, `{"Notebook": "lines.md"}`, `{"run": {"in_place": true}}`} {
+				attempts++
+				code, answer := call(strings.ToUpper(method), strings.Replace(path, "{id}", id, 1), body)
+				if text, _ := answer["error"].(string); code < 400 || !strings.Contains(text, "unknown") {
+					t.Errorf("%s %s with %s: %d %v", method, path, body, code, answer)
+				}
 			}
 		}
 	}
+	t.Logf("%d attempts", attempts)
 	if resp, err := http.Get(d.address + "/healthz"); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("healthz: %v %v", resp, err)
 	}

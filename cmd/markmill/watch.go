@@ -79,10 +79,11 @@ func (w *watching) run(ctx context.Context) error {
 	case w.output != "" && files.Same(w.path, w.output):
 		return usagef("OUTPUT %s is the notebook itself: each run would begin the next; give another OUTPUT", w.output)
 	}
-	if _, err := w.readAny(w.path); err != nil {
+	src, err := w.readAny(w.path)
+	if err != nil {
 		return err
 	}
-	_, repo, err := w.engineFor(w.path, w.o.repo)
+	eng, repo, err := w.engineFor(w.path, w.o.repo)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,13 @@ func (w *watching) run(ctx context.Context) error {
 			"they write cannot be told from a save")
 	}
 	w.source, w.outputs = repo, map[string]bool{w.storeAt(repo.Root()).Dir: true, w.cache(): true}
+	if w.output == "" {
+		w.output = api.LikeSource(eng.Config.Output, isJupyter(w.path, src))
+	}
 	if err := w.o.check(w.world, w.output); err != nil {
+		return err
+	}
+	if err := w.holdOutput(w.output); err != nil {
 		return err
 	}
 	process.SealDescriptors()
@@ -162,11 +169,8 @@ func (w *watching) once(ctx context.Context, b watch.Beginning) (*engine.Result,
 	if o.req.ID, err = eng.NewID(o.req.Path); err != nil {
 		return nil, err
 	}
-	output := w.output
-	if output == "" {
-		output = api.LikeSource(eng.Config.Output, isJupyter(w.path, src))
-	}
-	if output, err = api.OutputPath(output, eng, o.req); err != nil {
+	output, err := api.OutputPath(w.output, eng, o.req)
+	if err != nil {
 		return nil, err
 	}
 	if err := o.checkTargets(w.world, output); err != nil {

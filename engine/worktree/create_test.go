@@ -190,6 +190,7 @@ func TestConversions(t *testing.T) {
 		"encoding":  "*.txt working-tree-encoding=UTF-16LE\n",
 		"quoted":    "\"sp\\141ce.txt\" eol=crlf\n",
 	}
+	attempts := 0
 	for name, text := range attrs {
 		g := gittest.New(t)
 		files := map[string]string{"lf.txt": "a\nb\n$Id$\n", "crlf.txt": "a\r\nb\r\n", "mixed.txt": "a\r\nb\n",
@@ -213,6 +214,7 @@ func TestConversions(t *testing.T) {
 				autocrlf == "false" && name != "missing") {
 				continue
 			}
+			attempts += 2 * len(files)
 			t.Run(name+" "+autocrlf, func(t *testing.T) {
 				g.Configure("[core]\nautocrlf = " + autocrlf + "\n")
 				tree := made(t, g)
@@ -249,6 +251,7 @@ func TestConversions(t *testing.T) {
 			})
 		}
 	}
+	t.Logf("%d attempts", attempts)
 }
 
 // TestBring takes uncommitted changes and ignored files along.

@@ -99,14 +99,18 @@ func ReadKey(f *notebooks.Front, key string, value *yaml.Node) error {
 	return read(f, value)
 }
 
-// Vacuous returns an error for a value that restricts nothing where a restriction is expected: an empty list, or a
-// limit of 0. No run begins with one, in a notebook or in a policy; a reader of an older record takes it.
+// Vacuous returns an error for a value that restricts nothing where a restriction is expected: an empty list or
+// mapping, or a limit of 0. No run begins with one, in a notebook or in a policy; a reader of an older record takes it.
 func Vacuous(key string, value *yaml.Node) error {
 	const none = "; leave it out, or write mode: none where nothing may change"
 	switch key {
 	case "allow", "forbid", "protect", "require", "forbidden_actions":
 		if value.Kind == yaml.SequenceNode && len(value.Content) == 0 {
 			return errors.New("an empty list says nothing" + none)
+		}
+	case "resources":
+		if value.Kind == yaml.MappingNode && len(value.Content) == 0 {
+			return errors.New("no resource is named; leave it out")
 		}
 	case "limits":
 		if len(value.Content) == 0 {

@@ -62,20 +62,29 @@ func Expand(text string, bound []notebooks.Bound, extra map[string]string) (stri
 // climbs returns an error if the values make a path lead elsewhere than its text does: up, to the root, or to an
 // address. It does not name the values: one may contain a secret.
 func (x pathExpander) climbs(path string) error {
-	up := func(path string) (n int) {
+	depths := func(path string) (before []int) { // at each ..
+		depth := 0
 		for part := range strings.FieldsFuncSeq(path, func(c rune) bool { return c == '/' || c == '\\' }) {
-			if strings.TrimRight(part, " ") == ".." {
-				n++
+			switch strings.TrimRight(part, " ") {
+			case "..":
+				before = append(before, depth)
+				depth--
+			case "", ".":
+			default:
+				depth++
 			}
 		}
-		return n
+		return before
 	}
+	was, now := depths(x.text), depths(path)
 	rooted := func(path string) bool {
 		return strings.HasPrefix(path, "/") || strings.HasPrefix(path, `\`) || len(path) > 1 && path[1] == ':'
 	}
 	switch {
-	case up(path) > up(x.text):
+	case len(now) > len(was):
 		return x.errorf("give other values", "a value may not bring ..")
+	case !slices.EqualFunc(now, was, func(now, was int) bool { return now >= was }):
+		return x.errorf("give other values", "a folder before .. may not be empty")
 	case rooted(path) && !rooted(x.text):
 		return x.errorf("give other values", "a value may not make it absolute")
 	case strings.Count(path, "://") > strings.Count(x.text, "://"):

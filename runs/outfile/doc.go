@@ -6,7 +6,8 @@
 // and is written by that descriptor only, so a step that replaces the folder or the file by a link changes nothing
 // elsewhere.
 //
-// It owns the list of files that no output may be (reserved), which links are followed, and the names of files that are
-// being written. What always holds: an output has its old bytes or its new ones, and is where its path led when it was
-// opened. Only runs may be imported, and notebooks.
+// It owns the list of files that no output may be (reserved), which links are followed, the names of files that are
+// being written, and the folders that a command with several runs may write into (Held). What always holds: an output
+// has its old bytes or its new ones, and is where its path led when it was opened. Only runs may be imported, and
+// notebooks.
 package outfile

@@ -60,7 +60,11 @@ func (r Rules) locate(path string) (f *File, at string, err error) {
 	if f.dir, f.rest, err = r.folder(path, filepath.Dir(abs)); err != nil {
 		return nil, "", err
 	}
-	at = filepath.Join(f.dir, filepath.Join(f.rest...), f.name)
+	real := filepath.Join(f.dir, filepath.Join(f.rest...))
+	if err = r.Held.check(path, filepath.Dir(abs), real); err != nil {
+		return nil, "", err
+	}
+	at = filepath.Join(real, f.name)
 	info, err := os.Lstat(at)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if at, err = r.link(path, at); err != nil {

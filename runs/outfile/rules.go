@@ -19,6 +19,8 @@ type Rules struct {
 	Force bool
 	// Checkout describes the repository around a folder; nil outside one.
 	Checkout func(folder string) (*Checkout, error)
+	// Held are the folders that outputs go to for as long as the program lives.
+	Held Held
 }
 
 // Checkout is a repository that outputs go into. Paths are relative to Root and have slashes.

@@ -329,11 +329,16 @@ func checkWriters(set *token.FileSet, file *ast.File, name string) (found []stri
 		return slices.ContainsFunc(list, func(w writer) bool { return within(name, w.path) })
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
+		literal, rules := n.(*ast.CompositeLit)
+		if rules {
+			n = literal.Type
+		}
 		s, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
 		}
 		pkg, ok := s.X.(*ast.Ident)
+		rules = rules && ok && pkg.Name == "outfile" && s.Sel.Name == "Rules"
 		switch {
 		case !ok:
 		case slices.Contains(writing[pkg.Name], s.Sel.Name) && !is(writers):
@@ -342,6 +347,9 @@ func checkWriters(set *token.FileSet, file *ast.File, name string) (found []stri
 		case pkg.Name == "outfile" && (s.Sel.Name == "Setting" || s.Sel.Name == "New") && !is(settled):
 			found = append(found, fmt.Sprintf("%s: outfile.%s is for settings: open an output, or list which file a command "+
 				"owns", set.Position(s.Pos()), s.Sel.Name))
+		case rules && !within(name, "engine"):
+			found = append(found, fmt.Sprintf("%s: the rules for outputs are those of engine.OutputRules, which know "+
+				"the policy; a program without the engine has markmill write for it", set.Position(s.Pos())))
 		}
 		return true
 	})

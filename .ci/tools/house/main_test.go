@@ -61,6 +61,7 @@ func TestRulesBite(t *testing.T) {
 		{"a writer elsewhere", "cmd/markmill/a.go", `package main; var _ = os.Create`, "os.Create writes by a path"},
 		{"a writer of the store elsewhere", "cmd/api/a.go", `package api; var _ = runs.WriteFile`, "runs/outfile"},
 		{"a setting elsewhere", "cmd/markmill/a.go", `package main; var _ = outfile.Setting`, "is for settings"},
+		{"rules without the policy", "cmd/markmill/a.go", `package main; var _ = outfile.Rules{}`, "engine.OutputRules"},
 		{"a test that writes", "cmd/markmill/a_test.go", `package main; var _ = os.Create`, ""},
 		{"a writer that is listed", "cmd/markmill/pager.go", `package main; var _ = os.Create`, ""},
 		{"a setting that is listed", "cmd/markmill/new.go", `package main; var _ = outfile.New`, ""},

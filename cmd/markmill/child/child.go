@@ -93,8 +93,13 @@ func (p *Program) Do(ctx context.Context, c Call) (code int, words string, err e
 // Document returns the document that a command prints with --json. A document that says what is wrong with the call
 // itself becomes an error.
 func (p *Program) Document(ctx context.Context, args ...string) ([]byte, error) {
+	return p.DocumentOf(ctx, nil, args...)
+}
+
+// DocumentOf is Document of a command that reads standard input.
+func (p *Program) DocumentOf(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	var out Most
-	code, words, err := p.Do(ctx, Call{Args: args, To: &out})
+	code, words, err := p.Do(ctx, Call{Args: args, Stdin: stdin, To: &out})
 	switch {
 	case err != nil:
 		return nil, err

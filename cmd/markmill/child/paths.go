@@ -97,9 +97,6 @@ func (r Root) Output(name, notebook string) (string, error) {
 		return "", fmt.Errorf("an output notebook ends in .md or .ipynb, and %s does not", plain.OneLine(rel))
 	}
 	full := filepath.Join(string(r), rel)
-	if err := outfile.Check(full, outfile.Rules{}); err != nil {
-		return "", err
-	}
 	src, err := os.ReadFile(full)
 	if os.IsNotExist(err) || rel == notebook {
 		return rel, nil
@@ -107,12 +104,17 @@ func (r Root) Output(name, notebook string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if notebooks.IsJupyterName(rel) {
-		if nb, err := ipynb.Parse(rel, src); err == nil && nb.Manifest() != nil {
-			return rel, nil
-		}
-	} else if region.Strip(rel, src).Manifest != nil {
+	if IsOutput(rel, src) {
 		return rel, nil
 	}
 	return "", fmt.Errorf("%s is there and is no output of a run; give another output", plain.OneLine(rel))
+}
+
+// IsOutput reports whether a notebook is the output of a run.
+func IsOutput(name string, src []byte) bool {
+	if notebooks.IsJupyterName(name) {
+		nb, err := ipynb.Parse(name, src)
+		return err == nil && nb.Manifest() != nil
+	}
+	return region.Strip(name, src).Manifest != nil
 }

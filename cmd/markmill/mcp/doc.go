@@ -2,8 +2,8 @@
 //
 // Begin at Serve (server.go), for one client, at HTTP (http.go), for several people in the workbench, and at the table
 // of tools (tools.go). The package owns what a client may ask for, which paths it may name (paths.go), how much it is
-// told at once (document.go), the changes of notebooks (edit.go), and which files may be written (written.go).
-// Everything else is done by the program markmill, which each tool calls with --json (call.go): a run of a client is a
+// told at once (document.go), and the changes of notebooks (edit.go). Everything else is done by the program markmill,
+// which each tool calls with --json and which also writes the notebooks, where outputs may go: a run of a client is a
 // run of the command line, with the same worktree, sandbox, gates and record, and the server outlives what goes wrong
 // in it.
 //

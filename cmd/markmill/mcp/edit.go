@@ -71,14 +71,13 @@ func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createAr
 	}
 	s.editing.Lock()
 	defer s.editing.Unlock()
-	var was []byte
 	doc := NotebookDocument{Notebook: path}
 	if _, err := os.Lstat(filepath.Join(s.root, path)); !errors.Is(err, fs.ErrNotExist) {
 		if !in.Replace || in.Content == "" {
 			return answer{}, fmt.Errorf("%s is there already; give replace=true with the whole content, choose "+
 				"another path, or use edit_step", path)
 		}
-		if was, err = s.replaced(path); err != nil {
+		if err := s.replaced(path); err != nil {
 			return answer{}, err
 		}
 	}
@@ -88,19 +87,30 @@ func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createAr
 			return answer{}, err
 		}
 	}
-	return s.write(ctx, doc, text, was)
+	return s.write(ctx, doc, text)
 }
 
-// replaced are the bytes of a notebook that is to be replaced. Another file is not.
-func (s *server) replaced(path string) ([]byte, error) {
+// replaced returns an error for a file that is no notebook, which is not replaced.
+func (s *server) replaced(path string) error {
 	src, err := s.source(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if nb, err := parsed(filepath.ToSlash(path), src); err != nil || len(nb.Steps) == 0 {
-		return nil, fmt.Errorf("%s is no notebook with steps, and is not replaced", path)
+		return fmt.Errorf("%s is no notebook with steps, and is not replaced", path)
 	}
-	return src, nil
+	return nil
+}
+
+// write has the program write a notebook. It refuses one with mistakes, or without a step, and every place where
+// outputs may not go. Of a notebook that had mistakes before, no more than these may be left.
+func (s *server) write(ctx context.Context, doc NotebookDocument, text []byte) (answer, error) {
+	check, err := s.DocumentOf(ctx, text, "mcp", "write", "--json", "--", doc.Notebook)
+	if err != nil {
+		return answer{}, fmt.Errorf("nothing is written: %w", err)
+	}
+	doc.Check = check
+	return answer{doc: made("mcp-notebook", doc), more: "Use check for all mistakes."}, nil
 }
 
 // template is a notebook of markmill new.
@@ -176,7 +186,7 @@ func stepOf(nb *notebooks.Notebook, id string) (*notebooks.Step, error) {
 func (s *server) add(ctx context.Context, _ *mcp.CallToolRequest, in addArgs) (answer, error) {
 	s.editing.Lock()
 	defer s.editing.Unlock()
-	before, doc, whole, err := s.opened(in.Notebook)
+	before, doc, _, err := s.opened(in.Notebook)
 	if err != nil {
 		return answer{}, err
 	}
@@ -234,7 +244,7 @@ func (s *server) add(ctx context.Context, _ *mcp.CallToolRequest, in addArgs) (a
 			"and an id stands once); replace %s with new_notebook", in.Step, doc.Notebook)
 	}
 	doc.Step = in.Step
-	return s.write(ctx, doc, next, whole)
+	return s.write(ctx, doc, next)
 }
 
 // languageWord matches the name of a language.
@@ -290,7 +300,7 @@ func (s *server) edit(ctx context.Context, _ *mcp.CallToolRequest, in editArgs) 
 	if err != nil {
 		return answer{}, err
 	}
-	return s.write(ctx, doc, next, whole)
+	return s.write(ctx, doc, next)
 }
 
 // parsed reads the steps of a notebook, also of one with mistakes.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/runs"
@@ -128,7 +129,7 @@ func (s *server) readRecord(ctx context.Context, req *mcp.ReadResourceRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return contents(uri, file, text), nil
+	return contents(uri, file, []byte(forPersons(string(text)))), nil
 }
 
 func (s *server) readNotebook(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -148,6 +149,9 @@ func (s *server) readNotebook(_ context.Context, req *mcp.ReadResourceRequest) (
 	text, err := os.ReadFile(full)
 	if err != nil {
 		return nil, err
+	}
+	if child.IsOutput(path, text) { // else they are its author's words, which an edit says again
+		text = []byte(forPersons(string(text)))
 	}
 	return contents(uri, name, text), nil
 }

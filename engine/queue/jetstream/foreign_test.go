@@ -35,12 +35,13 @@ func TestForeign(t *testing.T) {
 	}
 	cancel("done")
 	file := nats.Header{fileHeader: []string{"1"}}
-	for subject, header := range map[string]nats.Header{
+	foreign := map[string]nats.Header{
 		"mm.job.canceled.default.done": nil, "mm.job.completed.default.nothing": nil, "mm.ev.done": nil,
 		"mm.ev.nothing": nil, "mm.ev.large": file, "mm.ev.waits": nil, "mm.pause.default": nil, "mm.worker.w": nil,
 		"mm.labels.default.gpu": nil, "mm.dep.done.waits": nil, "mm.ctl.waits": nil, "mm.one.x": nil,
 		"mm.alert.out.x": nil, "mm.alert.mute.x": nil, "mm.alert.series.x": nil,
-	} {
+	}
+	for subject, header := range foreign {
 		forge(t, q, subject, header, "")
 	}
 	forge(t, q, "mm.ev.lost", file, `{"path":"","digest":"sha256:00","bytes":1,"parts":["00"]}`)
@@ -82,6 +83,7 @@ func TestForeign(t *testing.T) {
 		t.Errorf("%v, %v", l, err)
 	}
 
+	t.Logf("%d attempts", len(foreign)+3)
 	removed, err := q.Mend(t.Context(), "t", now)
 	if err != nil || len(removed) < 14 {
 		t.Errorf("%d removed, %v: %v", len(removed), err, removed)
