@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -278,6 +279,21 @@ func (w *workspace) confineEnv(env map[string]string, work *workdir) {
 		"XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run"} {
 		env[name] = filepath.Join(work.Home, filepath.FromSlash(below))
 	}
+}
+
+// placeStore tells pnpm where its store is. It would make one in the worktree, because no hard link leads from there to
+// another mount. Only where the repository uses pnpm: npm warns of the variable.
+func (w *workspace) placeStore(env map[string]string) {
+	if w.place == nil {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(w.tree.Dir(), pnpmLock)); err != nil {
+		return
+	}
+	data := sandbox.Base(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "XDG_DATA_HOME",
+		".local/share")
+	store := filepath.Join(cmp.Or(env["PNPM_HOME"], filepath.Join(data, "pnpm")), "store")
+	env["npm_config_store_dir"], env["pnpm_config_store_dir"] = store, store // before pnpm 11, and since
 }
 
 // badPlace finds a path of markmill.yaml that is not below the root or the home.

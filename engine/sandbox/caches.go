@@ -156,6 +156,9 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 	var paths []string
 	for _, l := range layers {
 		s.Write = append(s.Write, l.write...)
+		if l.Name == "UV_CACHE_DIR" { // no hard link leads out of a layer, and uv would warn of each attempt
+			s.Env["UV_LINK_MODE"] = "copy"
+		}
 		if l.value != "" {
 			s.Env[l.Name] = l.value
 		}

@@ -223,7 +223,8 @@ func TestLayers(t *testing.T) {
 		want        string
 		kept, hides []string
 	}{
-		{have: []string{".cache/other/", ".cargo/bin/cargo", ".npm/x/", ".m2/settings.xml", ".gradle/gradle.properties"}},
+		{have: []string{".cache/other/", ".cargo/bin/cargo", ".npm/x/", ".m2/settings.xml",
+			".gradle/gradle.properties"}},
 		{have: []string{".cache/go-build/"}, want: "GOCACHE .cache/go-build [] [.cache/go-build] .cache/go-build\n"},
 		{have: []string{"g/"}, env: []string{"GOCACHE", "g"}, want: "GOCACHE g [] [g] g\n"},
 		{have: []string{"c/go-build/"}, env: []string{"XDG_CACHE_HOME", "c"},
@@ -292,6 +293,7 @@ func TestCachesWithLayers(t *testing.T) {
 	same(t, s.Write, dir, "own", ".cache/uv", ".npm/_cacache", ".npm/_npx", ".npm/_logs", ".cargo/registry",
 		".cargo/git", "go/pkg")
 	variable(t, s, "UV_CACHE_DIR", filepath.Join(dir, ".cache/uv"))
+	variable(t, s, "UV_LINK_MODE", "copy")
 	for _, name := range []string{"CARGO_HOME", "NPM_CONFIG_CACHE", "GOPATH"} {
 		variable(t, s, name, "")
 	}
