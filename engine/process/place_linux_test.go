@@ -96,6 +96,14 @@ func TestPlace(t *testing.T) {
 		!strings.Contains(err.Error(), at("checkout")) {
 		t.Errorf("a mount of nothing gives %v", err)
 	}
+	refused, err := p.Mount([]Mount{{From: at("none"), To: at("seen"), Optional: true},
+		{From: at("tree"), To: at("objects")}})
+	if err != nil || len(refused) != 1 || refused[at("seen")] == "" {
+		t.Errorf("an optional mount of nothing gives %q, %v", refused, err)
+	}
+	if got := inPlace(t, p, "cat '"+at("objects/file")+"'"); got != "changed\n" {
+		t.Errorf("the mount after it shows %q", got)
+	}
 }
 
 // A program that is not there is told as without a place, and its place goes on.
