@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"markmill/engine/kernel"
+	"markmill/engine/process"
 	"markmill/engine/sandbox"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -85,21 +88,70 @@ func (w *workspace) kept() []string {
 	return sandbox.Real(paths)
 }
 
+// sharesCaches reports whether steps have caches of the user or of other runs.
+func (w *workspace) sharesCaches() bool {
+	d := w.plan.sandbox
+	return d.Writes != "" && d.Home != "own" && len(w.plan.gates) == 0
+}
+
+// layersOfCaches are the caches that the user has and the run can have below what its steps write, with their mounts.
+func (w *workspace) layersOfCaches() (layers []sandbox.Layer, mounts []process.Mount, err error) {
+	if !w.sharesCaches() {
+		return nil, nil, nil
+	}
+	secrets := append(sandbox.Credentials(w.eng.Getenv), w.plan.sandbox.Hidden...)
+	layers = sandbox.Layers(w.eng.Getenv, w.kept(), secrets)
+	var over []string
+	for i, l := range layers {
+		if sandbox.Within(l.Over, over) { // it is seen through another one
+			continue
+		}
+		upper := filepath.Join(w.work.Deps, fmt.Sprint("cache-", i))
+		if err := os.Mkdir(upper, 0o700); err != nil {
+			return nil, nil, artifact(err)
+		}
+		over = append(over, l.Over)
+		mounts = append(mounts, process.Mount{From: l.Over, To: l.Over, Upper: upper, Optional: true})
+	}
+	return layers, mounts, nil
+}
+
+// layerCaches takes the layers that the system did not refuse. The others are used as without mounts.
+func (w *workspace) layerCaches(layers []sandbox.Layer, refused map[string]string) {
+	for _, l := range layers {
+		why := refused[l.Over]
+		for _, dir := range l.Make {
+			if why != "" {
+				break
+			}
+			if err := os.MkdirAll(w.place.Outside(dir), 0o755); err != nil {
+				why = err.Error()
+			}
+		}
+		if why == "" {
+			w.layers = append(w.layers, l)
+		}
+		w.opened.Caches = append(w.opened.Caches, runs.CacheData{Name: l.Name, Why: why})
+	}
+	w.caches, w.granted = nil, nil // determined without the layers where interpreters were looked for
+}
+
 // shared are the caches that steps share with the user and other runs, determined once. There are none in a strict
 // sandbox; without a sandbox tools use their own.
 func (w *workspace) shared() sandbox.Shared {
 	if w.work == nil && w.plan.needsApproval() {
 		return sandbox.Shared{} // the contract is written down, and nothing is made before somebody approves it
 	}
-	if d := w.plan.sandbox; w.caches == nil {
+	if w.caches == nil {
 		w.caches = &sandbox.Shared{}
-		if d.Writes != "" && d.Home != "own" && len(w.plan.gates) == 0 {
+		if w.sharesCaches() {
 			root := ""
 			if w.plan.source != nil {
 				root = w.plan.source.Root()
 			}
 			// Without a folder for them steps have the user's caches, as far as these are there.
-			*w.caches, _ = sandbox.Caches(w.eng.Getenv, filepath.Join(w.eng.Cache, "caches"), root, w.kept())
+			*w.caches, _ = sandbox.Caches(w.eng.Getenv, filepath.Join(w.eng.Cache, "caches"), root,
+				append(w.kept(), w.plan.sandbox.Hidden...), w.layers)
 			// A cache folder that the repository grants whole is the steps' as it is.
 			if top := sandbox.Base(w.eng.Getenv, "XDG_CACHE_HOME", ".cache"); sandbox.Within(top,
 				sandbox.Granted(w.eng.Getenv, w.eng.Config.Sandbox.Write, nil)) {
@@ -227,6 +279,21 @@ func (w *workspace) confineEnv(env map[string]string, work *workdir) {
 		"XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run"} {
 		env[name] = filepath.Join(work.Home, filepath.FromSlash(below))
 	}
+}
+
+// placeStore tells pnpm where its store is. It would make one in the worktree, because no hard link leads from there to
+// another mount. Only where the repository uses pnpm: npm warns of the variable.
+func (w *workspace) placeStore(env map[string]string) {
+	if w.place == nil {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(w.tree.Dir(), pnpmLock)); err != nil {
+		return
+	}
+	data := sandbox.Base(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "XDG_DATA_HOME",
+		".local/share")
+	store := filepath.Join(cmp.Or(env["PNPM_HOME"], filepath.Join(data, "pnpm")), "store")
+	env["npm_config_store_dir"], env["pnpm_config_store_dir"] = store, store // before pnpm 11, and since
 }
 
 // badPlace finds a path of markmill.yaml that is not below the root or the home.

@@ -28,7 +28,9 @@ const (
 // locks are the lock files that identify what a folder of dependencies was installed from, in the order in which they
 // are looked for beside it and at the root.
 var locks = []string{"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "requirements.txt"}
-var moduleLocks = []string{"pnpm-lock.yaml", "yarn.lock", "package-lock.json", "npm-shrinkwrap.json", "bun.lock"}
+var moduleLocks = []string{pnpmLock, "yarn.lock", "package-lock.json", "npm-shrinkwrap.json", "bun.lock"}
+
+const pnpmLock = "pnpm-lock.yaml"
 
 // markers are the files that installers of Node's packages leave, which say what they installed.
 var markers = []string{".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"}

@@ -63,6 +63,7 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 			string(filepath.ListSeparator) + path
 	}
 	w.confineEnv(env, work)
+	w.placeStore(env)
 	for name, v := range w.plan.notebook.Front.Env {
 		env[name] = w.expandEnv(v)
 	}

@@ -131,6 +131,8 @@ func (w *workspace) mount(mounts []process.Mount, wait func() (*process.Place, e
 		return err
 	}
 	var deps []runs.DependencyData
+	var layers []sandbox.Layer
+	var refused map[string]string
 	if err == nil {
 		if deps, err = w.dependencies(); err != nil {
 			place.Close()
@@ -149,11 +151,18 @@ func (w *workspace) mount(mounts []process.Mount, wait func() (*process.Place, e
 		if w.work.Tool != "" {
 			mounts = append(mounts, process.Mount{From: w.eng.Tools, To: w.work.Tool})
 		}
-		err = place.Mount(append(mounts, process.Mount{From: w.tree.Dir(), To: w.at}))
+		var more []process.Mount
+		if layers, more, err = w.layersOfCaches(); err != nil {
+			place.Close()
+			return err
+		}
+		mounts = append(mounts, process.Mount{From: w.tree.Dir(), To: w.at})
+		refused, err = place.Mount(append(mounts, more...))
 	}
 	if err == nil {
 		w.place = place
 		w.opened = &runs.TreeData{Tree: runs.TreeMounted, Path: w.at, Dependencies: deps}
+		w.layerCaches(layers, refused)
 		return nil
 	}
 	place.Close()

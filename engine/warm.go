@@ -104,7 +104,7 @@ func (w *Warm) Fits(p *Plan, e *Engine) bool {
 		return false
 	}
 	next := &workspace{eng: e, plan: p, rec: w.rec, root: w.root, work: w.work, tree: w.tree, mark: w.mark,
-		place: w.place, at: w.at, opened: w.opened}
+		place: w.place, at: w.at, opened: w.opened, layers: w.layers}
 	return reflect.DeepEqual(w.plan.notebook.Front, p.notebook.Front) && reflect.DeepEqual(w.plan.sandbox, p.sandbox) &&
 		reflect.DeepEqual(w.eng.Config, e.Config) && w.plan.request.Cwd == p.request.Cwd &&
 		w.plan.depth == p.depth && e.Cache == w.eng.Cache && e.Tools == w.eng.Tools &&
@@ -163,7 +163,7 @@ func (r *run) dropWarm() {
 // take is open for a workspace that is there.
 func (w *workspace) take(ctx context.Context, from *Warm, processes func() []int) (err error) {
 	w.work, w.tree, w.warden, w.granted = from.work, from.tree, from.warden, from.granted
-	w.place, w.at, w.opened = from.place, from.at, from.opened
+	w.place, w.at, w.opened, w.layers = from.place, from.at, from.opened, from.layers
 	w.ready = from.rec.id
 	w.owned = w.ownFolders()
 	w.tree.Rename(string(w.rec.id), w.plan.ownOutput(), processes)

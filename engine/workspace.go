@@ -27,6 +27,7 @@ type workspace struct {
 	env       []string
 	granted   []string // see grants
 	caches    *sandbox.Shared
+	layers    []sandbox.Layer // the caches of the user that are mounted
 	mark      process.Mark
 	ready     runs.RunID      // the interpreter was started ahead, as of a run of this id
 	place     *process.Place  // nil: the worktree is not mounted at the checkout's path

@@ -109,6 +109,13 @@ type TreeData struct {
 	Why  string `json:"why,omitzero"`  // it could not be mounted
 	// Dependencies are the ignored folders of the checkout that the steps had, and could write without changing them.
 	Dependencies []DependencyData `json:"dependencies,omitempty"`
+	Caches       []CacheData      `json:"caches,omitempty"`
+}
+
+// CacheData is a cache of the user's that the steps had, and could write without changing it.
+type CacheData struct {
+	Name string `json:"name"`         // the variable of its tool
+	Why  string `json:"why,omitzero"` // it could not be had so, and was used as without mounts
 }
 
 // DependencyData identifies a folder of dependencies by the lock file that it was installed from, and by what the

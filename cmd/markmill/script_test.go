@@ -85,7 +85,8 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 		if os.Getenv("MARKMILL_ALL") == "rest" && !hasMore(t, file) {
 			continue
 		}
-		if filepath.Base(file) == "sandbox.txtar" { // steps may write to what is in memory
+		if name := filepath.Base(file); name == "sandbox.txtar" || name == "caches.txtar" {
+			// steps may write to what is in memory
 			onDisk := params
 			onDisk.Files, onDisk.WorkdirRoot = []string{file}, testSetup.disk
 			testscript.Run(t, onDisk)

@@ -12,16 +12,19 @@ type Mount struct {
 	ReadOnly bool
 	// Upper, if set, is an existing, empty folder: To shows From, and what is written there is kept in Upper.
 	Upper string
+	// Optional is set for one without which the others are of use.
+	Optional bool
 }
 
 // words and mountsOf are the form in which mounts are sent.
 func (m Mount) words() []string {
-	return []string{m.From, m.To, strconv.FormatBool(m.ReadOnly), m.Upper}
+	return []string{m.From, m.To, strconv.FormatBool(m.ReadOnly), m.Upper, strconv.FormatBool(m.Optional)}
 }
 
 func mountsOf(words []string) (list []Mount) {
-	for ; len(words) >= 4; words = words[4:] {
-		list = append(list, Mount{From: words[0], To: words[1], ReadOnly: words[2] == "true", Upper: words[3]})
+	for ; len(words) >= 5; words = words[5:] {
+		list = append(list, Mount{From: words[0], To: words[1], ReadOnly: words[2] == "true", Upper: words[3],
+			Optional: words[4] == "true"})
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -111,14 +112,22 @@ func newPlace(program, name string, mark Mark, userNamespace bool) (*Place, erro
 	return p, nil
 }
 
-// Mount makes mounts, in their order. What was made stays if one of them fails.
-func (p *Place) Mount(list []Mount) error {
+// Mount makes mounts, in their order. What was made stays if one of them fails. refused says why an optional one could
+// not be made at its path.
+func (p *Place) Mount(list []Mount) (refused map[string]string, err error) {
 	words := []string{"mount"}
 	for _, m := range list {
 		words = append(words, m.words()...)
 	}
-	_, err := p.ask(words, nil)
-	return err
+	answer, err := p.ask(words, nil)
+	refused = map[string]string{}
+	for line := range strings.Lines(answer) {
+		at, why, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if at, err := strconv.Unquote(at); err == nil {
+			refused[at] = why
+		}
+	}
+	return refused, err
 }
 
 // Outside is a path of the place as the rest of the system reaches it while the place lives. That of no place is the

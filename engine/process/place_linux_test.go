@@ -69,7 +69,7 @@ func TestPlace(t *testing.T) {
 		}
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := p.Mount([]Mount{{From: at("objects"), To: at("seen"), ReadOnly: true},
+	if _, err := p.Mount([]Mount{{From: at("objects"), To: at("seen"), ReadOnly: true},
 		{From: at("checkout/deps"), To: at("tree/deps"), Upper: at("upper")},
 		{From: at("tree"), To: at("checkout")}}); err != nil {
 		t.Skip(err)
@@ -92,9 +92,17 @@ func TestPlace(t *testing.T) {
 	if text, err := os.ReadFile(p.Outside(at("checkout/deps/dep"))); err != nil || string(text) != "new\n" {
 		t.Errorf("from outside it is %q, %v", text, err)
 	}
-	if err := p.Mount([]Mount{{From: at("none"), To: at("checkout")}}); err == nil ||
+	if _, err := p.Mount([]Mount{{From: at("none"), To: at("checkout")}}); err == nil ||
 		!strings.Contains(err.Error(), at("checkout")) {
 		t.Errorf("a mount of nothing gives %v", err)
+	}
+	refused, err := p.Mount([]Mount{{From: at("none"), To: at("seen"), Optional: true},
+		{From: at("tree"), To: at("objects")}})
+	if err != nil || len(refused) != 1 || refused[at("seen")] == "" {
+		t.Errorf("an optional mount of nothing gives %q, %v", refused, err)
+	}
+	if got := inPlace(t, p, "cat '"+at("objects/file")+"'"); got != "changed\n" {
+		t.Errorf("the mount after it shows %q", got)
 	}
 }
 
@@ -134,7 +142,7 @@ func TestPlaceLeft(t *testing.T) {
 	if _, signal := child.Exit(); signal != "KILL" {
 		t.Errorf("it ended by %q", signal)
 	}
-	if err := p.Mount(nil); err == nil {
+	if _, err := p.Mount(nil); err == nil {
 		t.Error("a place that was left takes requests")
 	}
 }

@@ -13,7 +13,7 @@ func NewPlace(string, string, Mark) (*Place, error) {
 }
 
 // Mount does nothing.
-func (*Place) Mount([]Mount) error { return nil }
+func (*Place) Mount([]Mount) (map[string]string, error) { return nil, nil }
 
 // Outside returns the path.
 func (*Place) Outside(path string) string { return path }

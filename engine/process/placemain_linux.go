@@ -42,13 +42,18 @@ func PlaceMain(args []string, options func(order string) (Options, error)) int {
 		})
 		switch words[0] {
 		case "mount":
-			var at string
+			var at, refused string
 			for _, m := range mountsOf(words[1:]) {
-				if at, err = "mounting "+m.To, m.mount(); err != nil {
+				at, err = "mounting "+m.To, m.mount()
+				if err != nil && m.Optional {
+					refused += fmt.Sprintf("%q: %v\n", m.To, err)
+					err = nil
+				}
+				if err != nil {
 					break
 				}
 			}
-			err = reply(line, "", at, err)
+			err = reply(line, refused, at, err)
 		case "start":
 			pid, child, failed := fork(words[1:], fds, options)
 			if failed == nil {
@@ -162,5 +167,10 @@ func (m Mount) overlayOnce() error {
 	if uids, err := os.ReadFile("/proc/self/uid_map"); err == nil && !everyone.Match(uids) {
 		options = append(options, "userxattr")
 	}
-	return unix.Mount("overlay", m.To, "overlay", 0, strings.Join(options, ","))
+	// Nothing that is written there outlives the run, so that none of it has to reach the disk (Linux 5.10).
+	err := unix.Mount("overlay", m.To, "overlay", 0, strings.Join(append(options, "volatile"), ","))
+	if err == unix.EINVAL {
+		err = unix.Mount("overlay", m.To, "overlay", 0, strings.Join(options, ","))
+	}
+	return err
 }

@@ -19,38 +19,116 @@ type cache struct {
 	always bool
 	data   []string // parts that steps may write; the whole folder if data and read are empty
 	read   []string // parts that they may only read, through links
+	// layer are the parts that steps write where the user's folder lies below what they write (Layer); data if it is
+	// empty.
+	layer []string
+	// lasting is set if steps write the user's folder in such a run, too: what they download is worth keeping.
+	lasting bool
 }
 
 // caches is the table of caches that steps share with the user. Nothing that the user would run later is granted:
-// program folders, and caches whose files are hard links to installed programs (uv's, pnpm's, bun's). Tools without a
-// row use the runs' own caches, through XDG_CACHE_HOME.
+// program folders, and caches whose files are hard links to installed programs (uv's, pnpm's, bun's). In a run that has
+// mounts of its own, the user's folder is the lower layer of an overlay instead, and none of it can be changed. Tools
+// without a row use the runs' own caches, through XDG_CACHE_HOME.
 var caches = []cache{
 	{variable: "GOCACHE", home: "~/.cache/go-build"},
 	{variable: "GOMODCACHE"},
 	{variable: "GOPATH", home: "~/go", own: "go", data: []string{"pkg"}, read: []string{"bin"}},
-	{variable: "NPM_CONFIG_CACHE", home: "~/.npm", own: "npm", always: true, data: []string{"_cacache"}}, // not _npx
-	{variable: "PNPM_HOME", own: "pnpm", always: true},
+	{variable: "NPM_CONFIG_CACHE", home: "~/.npm", own: "npm", always: true, data: []string{"_cacache"}, // not _npx
+		layer: []string{"_cacache", "_npx", "_logs"}},
+	{variable: "PNPM_HOME", home: "~/.local/share/pnpm", own: "pnpm", always: true, layer: []string{"store"}},
 	{variable: "YARN_GLOBAL_FOLDER", home: "~/.yarn/berry", own: "yarn"},
-	{variable: "BUN_INSTALL_CACHE_DIR", own: "bun", always: true},
+	{variable: "BUN_INSTALL_CACHE_DIR", home: "~/.bun/install/cache", own: "bun", always: true},
 	{variable: "COREPACK_HOME", home: "~/.cache/node/corepack", read: []string{"."}},
 	{variable: "PLAYWRIGHT_BROWSERS_PATH", home: "~/.cache/ms-playwright", read: []string{"."}},
 	{variable: "CYPRESS_CACHE_FOLDER", home: "~/.cache/Cypress", read: []string{"."}},
 	{variable: "PIP_CACHE_DIR", home: "~/.cache/pip"},
+	{variable: "UV_CACHE_DIR", home: "~/.cache/uv", always: true},
 	{variable: "UV_TOOL_DIR", own: "uv-tools", always: true},
 	{variable: "UV_PYTHON_INSTALL_DIR", home: "~/.local/share/uv/python", own: "uv-python", read: []string{"."}},
-	{variable: "HF_HUB_CACHE", home: "~/.cache/huggingface/hub"},
-	{variable: "HF_DATASETS_CACHE", home: "~/.cache/huggingface/datasets"},
+	{variable: "HF_HUB_CACHE", home: "~/.cache/huggingface/hub", lasting: true},
+	{variable: "HF_DATASETS_CACHE", home: "~/.cache/huggingface/datasets", lasting: true},
 	{variable: "HF_TOKEN_PATH", home: "~/.cache/huggingface/token", read: []string{"."}},
 	{variable: "CARGO_HOME", home: "~/.cargo", own: "cargo", data: []string{"registry", "git"},
 		read: []string{"bin", "config", "config.toml", "credentials", "credentials.toml"}},
 	{variable: "MAVEN_OPTS", format: "-Dmaven.repo.local=", home: "~/.m2/repository", own: "maven"},
 	{variable: "GRADLE_USER_HOME", home: "~/.gradle", own: "gradle", always: true,
-		read: []string{"gradle.properties", "init.d", "init.gradle", "init.gradle.kts"}},
+		read:  []string{"gradle.properties", "init.d", "init.gradle", "init.gradle.kts"},
+		layer: []string{"caches", "wrapper", "daemon", "native", "notifications", "kotlin", ".tmp"}},
 	{variable: "NUGET_PACKAGES", home: "~/.nuget/packages", own: "nuget"},
 	{variable: "NUGET_HTTP_CACHE_PATH", own: "nuget-http", always: true},
 	{variable: "BUNDLE_USER_CACHE", home: "~/.bundle/cache", own: "bundle"},
 	{variable: "CCACHE_DIR", home: "~/.cache/ccache"},
 	{variable: "SCCACHE_DIR", home: "~/.cache/sccache"},
+}
+
+// Layer is a cache of the user's that a run has as the lower layer of an overlay: what steps write there is the run's
+// own.
+type Layer struct {
+	Name  string   // the variable of its tool
+	Over  string   // the real path that the overlay is mounted over
+	Make  []string // folders that are to be made in it
+	write []string // the paths that steps may write
+	value string   // of the variable; "" if the tool finds the cache by itself
+}
+
+// Layers returns the caches that the user has and a run can have as layers: nothing that is mounted lies in one of the
+// real paths in kept or around one, and nothing that steps may write around one in secrets.
+func Layers(getenv func(string) (string, bool), kept, secrets []string) (list []Layer) {
+	for _, c := range caches {
+		user, named := c.user(getenv)
+		top, err := filepath.EvalSymlinks(user)
+		if user == "" || err != nil || c.lasting || slices.Equal(c.read, []string{"."}) {
+			continue
+		}
+		l := Layer{Name: c.variable}
+		if named && (c.always || c.data == nil) || strings.HasPrefix(c.home, "~/.cache/") {
+			l.value = c.format + user // others are in the environment of steps as they are
+		}
+		if l.place(top, c.parts()) && !meets(l.Over, kept) &&
+			!slices.ContainsFunc(l.write, func(p string) bool { return meets(p, secrets) }) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// parts are the parts of a cache that steps write in a layer; none is the whole folder.
+func (c cache) parts() []string {
+	if c.layer != nil {
+		return c.layer
+	}
+	return c.data
+}
+
+// place sets the paths of a layer in the folder top: its part, or the whole folder if it has several, some of which may
+// have to be made. It reports whether the user has one.
+func (l *Layer) place(top string, parts []string) bool {
+	l.Over = top
+	if len(parts) == 0 {
+		l.write = []string{top}
+		return true
+	}
+	some := false
+	for _, part := range parts {
+		at := filepath.Join(top, part)
+		real, err := filepath.EvalSymlinks(at)
+		switch {
+		case err != nil:
+			l.Make, real = append(l.Make, at), at
+		case len(parts) == 1:
+			l.Over = real
+		case real != at:
+			return false // it is not in the folder
+		}
+		l.write, some = append(l.write, real), some || err == nil
+	}
+	return some
+}
+
+// meets reports whether a path is one of the others, lies in one or has one in it.
+func meets(path string, others []string) bool {
+	return slices.ContainsFunc(others, func(o string) bool { return within(path, o) || within(o, path) })
 }
 
 // Shared describes the caches that steps get: the real paths they may write and the variables that point their tools
@@ -61,9 +139,10 @@ type Shared struct {
 }
 
 // Caches returns the user's caches that steps may use, according to the table and the caller's environment and
-// excluding the real paths in kept, and the runs' own caches below own for everything else. Outside own it creates only
-// folders named by the caller's environment. repository is the root of the repository that steps work on, or "".
-func Caches(getenv func(string) (string, bool), own, repository string, kept []string) (Shared, error) {
+// excluding the real paths in kept, and the runs' own caches below own for everything else. Those in layers are mounted
+// as such. Outside own it creates only folders named by the caller's environment. repository is the root of the
+// repository that steps work on, or "".
+func Caches(getenv func(string) (string, bool), own, repository string, kept []string, layers []Layer) (Shared, error) {
 	s := Shared{Env: map[string]string{"XDG_CACHE_HOME": filepath.Join(own, "xdg")}}
 	if err := os.MkdirAll(filepath.Join(own, "xdg"), 0o700); err != nil {
 		return s, err
@@ -75,7 +154,19 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 	}
 	defer root.Close()
 	var paths []string
+	for _, l := range layers {
+		s.Write = append(s.Write, l.write...)
+		if l.Name == "UV_CACHE_DIR" { // no hard link leads out of a layer, and uv would warn of each attempt
+			s.Env["UV_LINK_MODE"] = "copy"
+		}
+		if l.value != "" {
+			s.Env[l.Name] = l.value
+		}
+	}
 	for _, c := range caches {
+		if slices.ContainsFunc(layers, func(l Layer) bool { return l.Name == c.variable }) {
+			continue
+		}
 		write, value := c.place(getenv, root)
 		paths = append(paths, write...)
 		if value != "" {
@@ -94,7 +185,7 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 	if len(tools) > 0 {
 		makeHosts(filepath.Dir(filepath.Dir(tools[0])), repository)
 	}
-	s.Write = append(grant(paths, append(Real(tools), kept...)), Real([]string{own})...)
+	s.Write = slices.Concat(s.Write, grant(paths, append(Real(tools), kept...)), Real([]string{own}))
 	return s, nil
 }
 
@@ -158,11 +249,13 @@ func (c cache) user(getenv func(string) (string, bool)) (path string, named bool
 		}
 		return v, true
 	}
-	if rest, ok := strings.CutPrefix(c.home, "~/.cache/"); ok {
-		if dir := Base(getenv, "XDG_CACHE_HOME", ".cache"); dir != "" {
-			return filepath.Join(dir, rest), false
+	for variable, below := range map[string]string{"XDG_CACHE_HOME": ".cache", "XDG_DATA_HOME": ".local/share"} {
+		if rest, ok := strings.CutPrefix(c.home, "~/"+below+"/"); ok {
+			if dir := Base(getenv, variable, below); dir != "" {
+				return filepath.Join(dir, rest), false
+			}
+			return "", false
 		}
-		return "", false
 	}
 	return Home(getenv, c.home), false
 }

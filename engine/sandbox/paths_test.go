@@ -3,9 +3,11 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -72,7 +74,7 @@ func environment(pairs ...string) func(string) (string, bool) {
 // cachesOf calls Caches with the runs' own caches in own.
 func cachesOf(t *testing.T, dir, repository string, kept []string, pairs ...string) Shared {
 	t.Helper()
-	s, err := Caches(environment(pairs...), filepath.Join(dir, "own"), repository, kept)
+	s, err := Caches(environment(pairs...), filepath.Join(dir, "own"), repository, kept, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,4 +205,100 @@ func TestGranted(t *testing.T) {
 	dir := home(t, "a/", "b/kept/", "b/open/")
 	same(t, Granted(environment("HOME", dir), []string{"~/a", filepath.Join(dir, "b"), "~/missing", "relative"},
 		[]string{filepath.Join(dir, "b/kept")}), dir, "a", "b/open")
+}
+
+// layersOf calls Layers and keeps what the tests compare: the names, and the paths mounted over, made and written.
+func layersOf(dir string, kept, secrets []string, pairs ...string) (s string) {
+	for _, l := range Layers(environment(append(pairs, "HOME", dir)...), kept, secrets) {
+		s += fmt.Sprintln(l.Name, l.Over, l.Make, l.write, l.value)
+	}
+	return strings.ReplaceAll(s, dir+"/", "")
+}
+
+// TestLayers: each cache that the user has can be a layer, wherever the variables of its tool say that it is.
+func TestLayers(t *testing.T) {
+	for _, c := range []struct {
+		have        []string
+		env         []string
+		want        string
+		kept, hides []string
+	}{
+		{have: []string{".cache/other/", ".cargo/bin/cargo", ".npm/x/", ".m2/settings.xml",
+			".gradle/gradle.properties"}},
+		{have: []string{".cache/go-build/"}, want: "GOCACHE .cache/go-build [] [.cache/go-build] .cache/go-build\n"},
+		{have: []string{"g/"}, env: []string{"GOCACHE", "g"}, want: "GOCACHE g [] [g] g\n"},
+		{have: []string{"c/go-build/"}, env: []string{"XDG_CACHE_HOME", "c"},
+			want: "GOCACHE c/go-build [] [c/go-build] c/go-build\n"},
+		{env: []string{"GOCACHE", "missing"}},
+		{have: []string{"go/pkg/mod/", "go/bin/tool"}, want: "GOPATH go/pkg [] [go/pkg] \n"},
+		{have: []string{"m/"}, env: []string{"GOMODCACHE", "m"}, want: "GOMODCACHE m [] [m] m\n"},
+		{have: []string{".npm/_cacache/"},
+			want: "NPM_CONFIG_CACHE .npm [.npm/_npx .npm/_logs] [.npm/_cacache .npm/_npx .npm/_logs] \n"},
+		{have: []string{".local/share/pnpm/store/"},
+			want: "PNPM_HOME .local/share/pnpm/store [] [.local/share/pnpm/store] \n"},
+		{have: []string{"d/pnpm/store/"}, env: []string{"XDG_DATA_HOME", "d"},
+			want: "PNPM_HOME d/pnpm/store [] [d/pnpm/store] \n"},
+		{have: []string{"p/store/"}, env: []string{"PNPM_HOME", "p"}, want: "PNPM_HOME p/store [] [p/store] p\n"},
+		{have: []string{".yarn/berry/"}, want: "YARN_GLOBAL_FOLDER .yarn/berry [] [.yarn/berry] \n"},
+		{have: []string{".cache/pip/"}, want: "PIP_CACHE_DIR .cache/pip [] [.cache/pip] .cache/pip\n"},
+		{have: []string{".cache/uv/"}, want: "UV_CACHE_DIR .cache/uv [] [.cache/uv] .cache/uv\n"},
+		{have: []string{".cargo/registry/", ".cargo/credentials.toml"}, hides: []string{".cargo/credentials.toml"},
+			want: "CARGO_HOME .cargo [.cargo/git] [.cargo/registry .cargo/git] \n"},
+		{have: []string{".m2/repository/"}, want: "MAVEN_OPTS .m2/repository [] [.m2/repository] \n"},
+		{have: []string{".cache/ccache/"}, want: "CCACHE_DIR .cache/ccache [] [.cache/ccache] .cache/ccache\n"},
+		{have: []string{".cache/huggingface/hub/", ".cache/ms-playwright/"}}, // written in place; read only
+		{have: []string{".cache/pip/"}, kept: []string{".cache"}},
+		{have: []string{".cache/pip/x/"}, kept: []string{".cache/pip/x"}},
+		{have: []string{".cache/pip/x/"}, hides: []string{".cache/pip/x"}},
+	} {
+		dir := home(t, c.have...)
+		below := func(list []string) (out []string) {
+			for _, p := range list {
+				out = append(out, filepath.Join(dir, p))
+			}
+			return out
+		}
+		env := slices.Clone(c.env)
+		if len(env) > 0 {
+			env[1] = filepath.Join(dir, env[1])
+		}
+		if got := layersOf(dir, below(c.kept), below(c.hides), env...); got != c.want {
+			t.Errorf("%v with %v: got\n%swant\n%s", c.have, c.env, got, c.want)
+		}
+	}
+}
+
+// TestLayersBehindLinks: what is mounted is what the user's link leads to; a part that leads out of a folder with
+// several makes it no layer, because steps would write what the link leads to.
+func TestLayersBehindLinks(t *testing.T) {
+	dir := home(t, "disk/pip/", "disk/registry/", ".cache/", ".cargo/git/")
+	for at, to := range map[string]string{".cache/pip": "disk/pip", ".cargo/registry": "disk/registry"} {
+		if err := os.Symlink(filepath.Join(dir, to), filepath.Join(dir, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := layersOf(dir, nil, nil), "PIP_CACHE_DIR disk/pip [] [disk/pip] .cache/pip\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestCachesWithLayers: steps get a layer as the user has it, and nothing of the runs' own in its place.
+func TestCachesWithLayers(t *testing.T) {
+	dir := home(t, ".cache/uv/", ".npm/_cacache/", ".cargo/registry/", "go/pkg/mod/golang.org/toolchain@v0/bin/go")
+	env := environment("HOME", dir)
+	s, err := Caches(env, filepath.Join(dir, "own"), "", nil, Layers(env, nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, s.Write, dir, "own", ".cache/uv", ".npm/_cacache", ".npm/_npx", ".npm/_logs", ".cargo/registry",
+		".cargo/git", "go/pkg")
+	variable(t, s, "UV_CACHE_DIR", filepath.Join(dir, ".cache/uv"))
+	variable(t, s, "UV_LINK_MODE", "copy")
+	for _, name := range []string{"CARGO_HOME", "NPM_CONFIG_CACHE", "GOPATH"} {
+		variable(t, s, name, "")
+	}
+	variable(t, s, "MAVEN_OPTS", "-Dmaven.repo.local="+filepath.Join(dir, "own/maven"))
+	if exists(filepath.Join(dir, ".cargo/git")) {
+		t.Error("a folder of the user's was made")
+	}
 }

@@ -83,6 +83,12 @@ func (p *Progress) Event(e runs.Event) {
 			fmt.Fprintf(p.w, "  the worktree is not at the checkout's path: %s (see markmill doctor)\n",
 				plain.Line([]byte(d.Why)))
 		}
+		for _, c := range d.Caches {
+			if c.Why != "" {
+				fmt.Fprintf(p.w, "  the cache of %s is not the user's: %s\n", plain.Escape(c.Name),
+					plain.Line([]byte(c.Why)))
+			}
+		}
 	case runs.StepStarted:
 		var d runs.StepStartedData
 		if codec.Unmarshal(e.Data, &d) != nil || d.Attempt <= 1 {
