@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
@@ -52,6 +53,7 @@ func (w *workspace) readable(hidden []string) []string {
 			for _, name := range names {
 				switch {
 				case name == ".git": // below, with that of a linked worktree
+				case !utf8.ValidString(name): // no rule can name it
 				case i == 0:
 					w.addLacked(filepath.FromSlash(name), &left)
 				default:
@@ -81,7 +83,7 @@ func (w *workspace) addLacked(name string, left *int) {
 	}
 	entries, _ := os.ReadDir(at) // of a file there are none
 	for _, e := range entries {
-		if e.Type()&os.ModeSymlink == 0 {
+		if e.Type()&os.ModeSymlink == 0 && utf8.ValidString(e.Name()) {
 			w.addLacked(filepath.Join(name, e.Name()), left)
 		}
 	}

@@ -75,7 +75,7 @@ func (e *Engine) keepsIn(folder string) bool {
 // kept are the real paths that steps may never write: the source with its Git directory, the records of runs, and the
 // cache.
 func (w *workspace) kept() []string {
-	paths := []string{w.eng.Cache, w.storeDir()}
+	paths := []string{w.eng.Cache, w.eng.apartFolder(), w.storeDir()}
 	if s := w.plan.source; s != nil {
 		paths = append(paths, s.GitDir(), s.CommonDir())
 		if w.plan.mode() != runs.MutationInPlace {

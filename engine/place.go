@@ -120,54 +120,51 @@ func (w *workspace) objectFolders() (covered []process.Mount, err error) {
 	return covered, nil
 }
 
-// mount mounts the worktree and the folders of dependencies at the checkout's path. Where that cannot be done, steps
-// find the worktree where it is, unless it was required.
-func (w *workspace) mount(mounts []process.Mount, wait func() (*process.Place, error)) error {
-	place, err := wait()
-	if w.at == "" {
-		if w.plan.mountable() {
-			w.opened = &runs.TreeData{Tree: runs.TreeSeparate}
-		}
-		return err
+// mount mounts the worktree and the folders of dependencies at the checkout's path. refused is why the system does not
+// do that.
+func (w *workspace) mount(place *process.Place) (refused, err error) {
+	deps, err := w.dependencies()
+	if err != nil {
+		return nil, err
 	}
-	var deps []runs.DependencyData
-	if err == nil {
-		if deps, err = w.dependencies(); err != nil {
-			place.Close()
-			return err
+	mounts := w.covered
+	for i, d := range deps {
+		upper := filepath.Join(w.work.Deps, strconv.Itoa(i))
+		to := filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Path))
+		if err := errors.Join(os.Mkdir(upper, 0o700), os.MkdirAll(to, 0o777)); err != nil {
+			return nil, artifact(err)
 		}
-		for i, d := range deps {
-			upper := filepath.Join(w.work.Deps, strconv.Itoa(i))
-			to := filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Path))
-			if err := errors.Join(os.Mkdir(upper, 0o700), os.MkdirAll(to, 0o777)); err != nil {
-				place.Close()
-				return artifact(err)
-			}
-			mounts = append(mounts, process.Mount{From: filepath.Join(w.at, filepath.FromSlash(d.Path)), To: to,
-				Upper: upper})
-		}
-		if w.work.Tool != "" {
-			mounts = append(mounts, process.Mount{From: w.eng.Tools, To: w.work.Tool})
-		}
-		err = place.Mount(append(mounts, process.Mount{From: w.tree.Dir(), To: w.at}))
+		mounts = append(mounts, process.Mount{From: filepath.Join(w.at, filepath.FromSlash(d.Path)), To: to,
+			Upper: upper})
 	}
-	if err == nil {
+	if w.work.Tool != "" {
+		mounts = append(mounts, process.Mount{From: w.eng.Tools, To: w.work.Tool})
+	}
+	if refused = place.Mount(append(mounts, process.Mount{From: w.tree.Dir(), To: w.at})); refused == nil {
 		w.place = place
 		w.opened = &runs.TreeData{Tree: runs.TreeMounted, Path: w.at, Dependencies: deps}
+		return nil, nil
+	}
+	place.Close() // and its mounts with it
+	err = errors.Join(w.tree.Close(false), w.work.close(false))
+	w.tree, w.work = nil, nil
+	return refused, artifact(err)
+}
+
+// separate prepares a worktree that steps find where it is, unless a mounted one is required. refused is why it cannot
+// be mounted; nil where that was not tried.
+func (w *workspace) separate(refused error) error {
+	w.at = ""
+	if !w.plan.mountable() {
 		return nil
 	}
-	place.Close()
-	for _, d := range deps {
-		_ = os.Remove(filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Path))) // an empty folder more does no harm
-	}
-	w.at = ""
-	if w.plan.treeWish(w.eng) == runs.TreeMounted {
-		return &notebooks.Error{Kind: notebooks.KindProvider, Err: err,
-			Msg: "tree: mounted cannot be had here: " + err.Error(), Hint: "see markmill doctor"}
+	if refused != nil && w.plan.treeWish(w.eng) == runs.TreeMounted {
+		return &notebooks.Error{Kind: notebooks.KindProvider, Err: refused,
+			Msg: "tree: mounted cannot be had here: " + refused.Error(), Hint: "see markmill doctor"}
 	}
 	w.opened = &runs.TreeData{Tree: runs.TreeSeparate}
-	if w.plan.depth == 0 { // the sandbox around a run inside a run permits no mounts
-		w.opened.Why = err.Error()
+	if refused != nil && w.plan.depth == 0 { // the sandbox around a run inside a run permits no mounts
+		w.opened.Why = refused.Error()
 	}
 	return nil
 }

@@ -107,6 +107,7 @@ type TreeData struct {
 	Tree string `json:"tree"`
 	Path string `json:"path,omitzero"` // of the worktree as the steps saw it, if it was mounted
 	Why  string `json:"why,omitzero"`  // it could not be mounted
+	Root string `json:"root,omitzero"` // the run's private folder, if it is another than run.started says
 	// Dependencies are the ignored folders of the checkout that the steps had, and could write without changing them.
 	Dependencies []DependencyData `json:"dependencies,omitempty"`
 }
