@@ -33,7 +33,7 @@ func (r *run) lacks(s *PlannedStep) (list []string) {
 		return nil
 	}
 	var folders []string
-	if s.Lang != "node" && s.Lang != "javascript" && s.Lang != "js" {
+	if !isNode(s.Lang) {
 		folders = append(folders, ".venv", "venv")
 	}
 	if s.Lang != "python" {

@@ -162,7 +162,7 @@ func (w *workspace) separate(refused error) error {
 		return &notebooks.Error{Kind: notebooks.KindProvider, Err: refused,
 			Msg: "tree: mounted cannot be had here: " + refused.Error(), Hint: "see markmill doctor"}
 	}
-	w.opened = &runs.TreeData{Tree: runs.TreeSeparate}
+	w.opened = &runs.TreeData{Tree: runs.TreeSeparate, Unchecked: w.plan.sandbox.Writes == ""}
 	if refused != nil && w.plan.depth == 0 { // the sandbox around a run inside a run permits no mounts
 		w.opened.Why = refused.Error()
 	}

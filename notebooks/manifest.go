@@ -36,8 +36,11 @@ type Manifest struct {
 	// MaxManifestChanges files only the first are listed, and ChangesOmitted counts the others.
 	Changes []ManifestChange `json:"changes,omitzero"`
 	// ChangedIn is "checkout" or "folder" if the steps changed the user's own files, and "" if they had a worktree.
-	ChangedIn      string `json:"changed_in,omitzero"`
-	ChangesOmitted int    `json:"changes_omitted,omitzero"`
+	ChangedIn string `json:"changed_in,omitzero"`
+	// Unchecked: the worktree stood in another place than the checkout, and no sandbox kept the steps from the
+	// checkout's code.
+	Unchecked      bool `json:"unchecked,omitzero"`
+	ChangesOmitted int  `json:"changes_omitted,omitzero"`
 	// Inputs is what the run depended on; nil in output notebooks of versions that did not record it.
 	Inputs   *Inputs           `json:"inputs,omitzero"`
 	Contract *ManifestContract `json:"contract,omitempty"`

@@ -109,10 +109,15 @@ func TreeWords(d *runs.TreeData) string {
 			words = append(words, deps)
 		}
 		return strings.Join(words, "; ")
-	case d.Why != "":
-		return "separate: " + d.Why
 	}
-	return d.Tree
+	words := d.Tree
+	if d.Unchecked {
+		words += ", unchecked"
+	}
+	if d.Why != "" {
+		words += ": " + d.Why
+	}
+	return words
 }
 
 // DependencyWords says which folders of dependencies the steps of a run had, "" if none.

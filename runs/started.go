@@ -108,6 +108,8 @@ type TreeData struct {
 	Path string `json:"path,omitzero"` // of the worktree as the steps saw it, if it was mounted
 	Why  string `json:"why,omitzero"`  // it could not be mounted
 	Root string `json:"root,omitzero"` // the run's private folder, if it is another than run.started says
+	// Unchecked: the worktree is separate, and no sandbox kept the steps from the checkout's code.
+	Unchecked bool `json:"unchecked,omitzero"`
 	// Dependencies are the ignored folders of the checkout that the steps had, and could write without changing them.
 	Dependencies []DependencyData `json:"dependencies,omitempty"`
 }

@@ -83,6 +83,9 @@ func (p *Progress) Event(e runs.Event) {
 			fmt.Fprintf(p.w, "  the worktree is not at the checkout's path: %s (see markmill doctor)\n",
 				plain.Line([]byte(d.Why)))
 		}
+		if d.Unchecked {
+			fmt.Fprintln(p.w, "  the worktree is separate, and no sandbox keeps steps from the checkout's code")
+		}
 	case runs.StepStarted:
 		var d runs.StepStartedData
 		if codec.Unmarshal(e.Data, &d) != nil || d.Attempt <= 1 {
