@@ -154,7 +154,7 @@ func (r *run) leftOut(s *PlannedStep, name string) string {
 	if !ok || !there(root, rel) || there(tree, rel) {
 		return ""
 	}
-	if dir, _, _, ok := r.plan.source.Dependencies(rel); ok {
+	if dir := r.plan.source.Dependencies(rel); dir != "" {
 		return lackWords(dir)
 	}
 	if slices.ContainsFunc(r.plan.dirtyPaths,

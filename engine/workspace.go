@@ -89,9 +89,7 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	}
 	if err == nil {
 		w.env = w.environment(w.work, w.seen())
-		if w.apart() {
-			w.dependOn()
-		}
+		w.dependOn()
 	}
 	return err
 }

@@ -247,7 +247,8 @@ type Inputs struct {
 	// Programs are the interpreters that ran the steps. They say what ran, and are no inputs: another version elsewhere
 	// makes no result outdated, unless the front matter declares the program.
 	Programs []Program `json:"programs,omitempty"`
-	// Dependencies are the folders of dependencies of the checkout that the steps had.
+	// Dependencies are the folders of dependencies of the checkout that the steps had, or to which their environment
+	// led. The lock files are inputs of their own.
 	Dependencies []Dependency `json:"dependencies,omitempty"`
 }
 
@@ -286,12 +287,9 @@ type Input struct {
 	// Attributes is what .gitattributes makes of the bytes when they are checked out, as "eol=crlf"; of a tree, a
 	// digest.
 	Attributes string `json:"attributes,omitzero"`
-	// Ignored says that Git ignores the file: no commit has it. Blob is a digest with a key of the store then. Of a
-	// folder of dependencies, as node_modules, it is that of what its installer says that it installed.
-	Ignored bool `json:"ignored,omitzero"`
-	// Lock is the path of the file that says what is to be installed in a folder of dependencies. It is an input, too.
-	Lock string `json:"lock,omitzero"`
-	Step StepID `json:"step,omitzero"` // the first that read it; empty for the ends of interpreters
+	// Ignored says that Git ignores the file: no commit has it. Blob is a digest with a key of the store then.
+	Ignored bool   `json:"ignored,omitzero"`
+	Step    StepID `json:"step,omitzero"` // the first that read it; empty for the ends of interpreters
 }
 
 // BlobMode returns the mode of a blob.
