@@ -216,6 +216,13 @@ func (r *run) recordInputs(ctx context.Context) error {
 		}
 		in.Declared = append(in.Declared, now)
 	}
+	for i := range in.Dependencies {
+		for _, d := range r.ws.opened.Dependencies {
+			if in.Dependencies[i].Path == d.Path && d.Differs {
+				in.Dependencies[i].Differs = d.Lock
+			}
+		}
+	}
 	if in.Unknown == "" {
 		if in.Programs, err = programs(r.rec.events); err != nil {
 			return err

@@ -256,6 +256,8 @@ type Inputs struct {
 type Dependency struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"` // sha256:… of its lock file and of what the installer says that it installed
+	// Differs is the lock file where the base's was another than the one that the folder was installed from.
+	Differs string `json:"differs,omitzero"`
 }
 
 // Program is an interpreter.

@@ -14,8 +14,8 @@ import (
 // Modules is the name of the folder of Node's packages.
 const Modules = "node_modules"
 
-// environmentFile is at the top of each virtual environment of Python (PEP 405).
-const environmentFile = "pyvenv.cfg"
+// EnvironmentFile is at the top of each virtual environment of Python (PEP 405).
+const EnvironmentFile = "pyvenv.cfg"
 
 // markers are the files in which installers of Node's packages say what they installed.
 var markers = []string{".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"}
@@ -100,7 +100,7 @@ func installed(root *os.Root, dir string) (text []byte) {
 			return text
 		}
 	}
-	text, _ = root.ReadFile(path.Join(dir, environmentFile))
+	text, _ = root.ReadFile(path.Join(dir, EnvironmentFile))
 	for _, pattern := range []string{"lib*/python*/site-packages/*.dist-info", "Lib/site-packages/*.dist-info"} {
 		found, _ := fs.Glob(root.FS(), path.Join(dir, pattern))
 		slices.Sort(found)
