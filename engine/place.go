@@ -13,6 +13,7 @@ import (
 
 	"markmill/engine/process"
 	"markmill/engine/sandbox"
+	"markmill/engine/worktree/disk"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -167,6 +168,16 @@ func (w *workspace) separate(refused error) error {
 		w.opened.Why = refused.Error()
 	}
 	return nil
+}
+
+// servers looks in the background for the servers of the checkout that steps reach.
+func (w *workspace) servers() (wait func() []string) {
+	if !w.plan.mountable() || w.plan.sandbox.Network != sandbox.NetworkOpen {
+		return func() []string { return nil }
+	}
+	found := make(chan []string, 1)
+	go func() { found <- process.Listeners(disk.RealPath(w.plan.root())) }()
+	return func() []string { return <-found }
 }
 
 // seen is the folder in which steps find the worktree: the checkout's own path where it is mounted there.

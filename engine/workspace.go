@@ -50,7 +50,7 @@ var Author = worktree.Identity{Name: "Markmill", Email: "markmill@localhost"}
 // open makes the run's private folder and the worktree of the base commit, and starts the warden meanwhile. processes
 // lists the live processes of the run.
 func (w *workspace) open(ctx context.Context, processes func() []int) (err error) {
-	guarded, arranged := w.guard(), w.arrange()
+	guarded, arranged, listed := w.guard(), w.arrange(), w.servers()
 	defer func() {
 		if gerr := guarded(); err == nil {
 			err = gerr
@@ -83,6 +83,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		if err = w.separate(refused); err == nil {
 			err = w.make(ctx, processes)
 		}
+	}
+	if servers := listed(); w.opened != nil {
+		w.opened.Servers = servers
 	}
 	if err == nil && w.apart() {
 		err = artifact(w.makeLead())

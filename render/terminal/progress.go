@@ -83,6 +83,10 @@ func (p *Progress) Event(e runs.Event) {
 			fmt.Fprintf(p.w, "  the worktree is not at the checkout's path: %s (see markmill doctor)\n",
 				plain.Line([]byte(d.Why)))
 		}
+		if len(d.Servers) > 0 {
+			fmt.Fprintf(p.w, "  steps reach servers that run the checkout's code: %s (network: off keeps them from it)\n",
+				plain.Escape(plain.Some(d.Servers, 3)))
+		}
 		if d.Unchecked {
 			fmt.Fprintln(p.w, "  the worktree is separate, and no sandbox keeps steps from the checkout's code")
 		}
