@@ -84,7 +84,7 @@ func (p *Progress) Event(e runs.Event) {
 				plain.Line([]byte(d.Why)))
 		}
 		if len(d.Servers) > 0 {
-			fmt.Fprintf(p.w, "  steps reach servers that run the checkout's code: %s (network: off keeps them from it)\n",
+			fmt.Fprintf(p.w, "  steps reach servers that run the checkout's code: %s (network: off hides them)\n",
 				plain.Escape(plain.Some(d.Servers, 3)))
 		}
 		if d.Unchecked {
