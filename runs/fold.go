@@ -163,8 +163,11 @@ func (d *TreeData) names(was []PathName) []PathName {
 			continue
 		}
 		for _, p := range was {
-			if below, ok := strings.CutPrefix(p.Path, work.Path); ok {
-				list = append(list, PathName{Path: d.Root + below, Name: p.Name})
+			below, ok := strings.CutPrefix(p.Path, work.Path)
+			ok = ok && (below == "" || below[0] == '/' || below[0] == '\\')
+			// A resumed run has the names of those before it, whose folder may have been the same.
+			if here := (PathName{Path: d.Root + below, Name: p.Name}); ok && !slices.Contains(list, here) {
+				list = append(list, here)
 			}
 		}
 	}
