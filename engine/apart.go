@@ -1,17 +1,22 @@
 package engine
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/disk"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/runs"
 )
 
 // Where the worktree is in another place than the checkout, what people have installed leads back: an editable install,
@@ -52,6 +57,7 @@ func (w *workspace) readable(hidden []string) []string {
 			for _, name := range names {
 				switch {
 				case name == ".git": // below, with that of a linked worktree
+				case !utf8.ValidString(name): // no rule can name it
 				case i == 0:
 					w.addLacked(filepath.FromSlash(name), &left)
 				default:
@@ -81,7 +87,7 @@ func (w *workspace) addLacked(name string, left *int) {
 	}
 	entries, _ := os.ReadDir(at) // of a file there are none
 	for _, e := range entries {
-		if e.Type()&os.ModeSymlink == 0 {
+		if e.Type()&os.ModeSymlink == 0 && utf8.ValidString(e.Name()) {
 			w.addLacked(filepath.Join(name, e.Name()), left)
 		}
 	}
@@ -200,15 +206,107 @@ func (w *workspace) environments() (list []string) {
 // editable is the file by which an environment of Python has an editable install that leads below a folder; "" if it
 // has none.
 func editable(dir, root string) string {
-	site := filepath.Join(dir, "lib", "python*", "site-packages")
 	for _, pattern := range []string{filepath.Join("*.dist-info", "direct_url.json"), "*.pth", "__editable__*.py"} {
-		found, _ := filepath.Glob(filepath.Join(site, pattern))
+		found, _ := filepath.Glob(filepath.Join(dir, "lib", "python*", "*-packages", pattern))
 		for _, file := range found {
 			text, err := os.ReadFile(file)
-			if err == nil && strings.Contains(string(text), root) {
+			var of struct {
+				URL  string `json:"url"`
+				Info struct {
+					Editable bool `json:"editable"`
+				} `json:"dir_info"`
+			}
+			if filepath.Ext(file) == ".json" { // PEP 610
+				at, parsed := &url.URL{}, codec.Unmarshal(text, &of)
+				if parsed == nil && of.Info.Editable {
+					at, err = url.Parse(of.URL)
+				}
+				text = nil
+				if err == nil {
+					text = []byte(at.Path)
+				}
+			}
+			if err == nil && namesBelow(string(text), root) {
 				return filepath.Base(filepath.Dir(file)) + "/" + filepath.Base(file)
 			}
 		}
 	}
 	return ""
 }
+
+// namesBelow reports whether a text names a folder, or what is below it.
+func namesBelow(text, root string) bool {
+	for _, rest := range strings.Split(text, root)[1:] {
+		if rest == "" || strings.ContainsRune("/\\\"'\r\n;:,)", rune(rest[0])) {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsBack returns why a test step may not run: nothing keeps steps from the checkout's code (the sandbox does not
+// confine what they read), and what is installed leads there. program is that of its interpreter.
+func (w *workspace) leadsBack(s *PlannedStep, program string) string {
+	if w.opened == nil || !w.opened.Unchecked || !s.Has(notebooks.TagTest) || w.plan.permitsUnchecked(w.eng) {
+		return ""
+	}
+	found := ""
+	for _, root := range append(w.checkouts(), w.plan.source.Root()) {
+		if s.Lang != "python" {
+			found = cmp.Or(found, w.linkedModule(root))
+		}
+		if home, ok := w.eng.Getenv("HOME"); !isNode(s.Lang) {
+			list := append(w.environments(), filepath.Dir(filepath.Dir(program)))
+			if ok {
+				list = append(list, filepath.Join(home, ".local"))
+			}
+			for _, dir := range list {
+				if by := editable(dir, root); by != "" {
+					found = cmp.Or(found, filepath.Join(dir, "…", by))
+				}
+			}
+		}
+	}
+	if found == "" {
+		return ""
+	}
+	return found + " leads to your checkout, whose code the test would run, and no sandbox keeps it from that: " +
+		"install it again in a .setup step, or run with the sandbox; --tree separate with tree: separate in the " +
+		"policy permits it"
+}
+
+// permitsUnchecked reports whether who runs and the policy both say that test steps may find the checkout's code.
+func (p *Plan) permitsUnchecked(e *Engine) bool {
+	return p.treeWish(e) == runs.TreeSeparate && slices.ContainsFunc(p.policies, func(of placedPolicy) bool {
+		return of.Rules.Tree == runs.TreeSeparate
+	})
+}
+
+// linkedModule is a link among Node's packages that leads below a folder, to what is not installed there; "" if there
+// is none.
+func (w *workspace) linkedModule(root string) string {
+	var folders []string
+	for _, dir := range w.tree.FoldersWith(packageFile) {
+		folders = append(folders, filepath.Join(w.tree.Dir(), filepath.FromSlash(dir), modules))
+	}
+	for _, v := range w.env {
+		if list, ok := strings.CutPrefix(v, "NODE_PATH="); ok {
+			folders = append(folders, filepath.SplitList(list)...)
+		}
+	}
+	for _, dir := range folders {
+		for _, pattern := range []string{"*", filepath.Join("@*", "*")} {
+			found, _ := filepath.Glob(filepath.Join(dir, pattern))
+			for _, name := range found {
+				rel, err := filepath.Rel(root, disk.RealPath(name))
+				if err == nil && filepath.IsLocal(rel) && !installedFile(filepath.ToSlash(rel)+"/") {
+					return name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// isNode reports whether a language is Node's.
+func isNode(lang string) bool { return slices.Contains([]string{"node", "javascript", "js"}, lang) }

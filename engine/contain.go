@@ -78,7 +78,7 @@ func (e *Engine) keepsIn(folder string) bool {
 // kept are the real paths that steps may never write: the source with its Git directory, the records of runs, and the
 // cache.
 func (w *workspace) kept() []string {
-	paths := []string{w.eng.Cache, w.storeDir()}
+	paths := []string{w.eng.Cache, w.eng.apartFolder(), w.storeDir()}
 	if s := w.plan.source; s != nil {
 		paths = append(paths, s.GitDir(), s.CommonDir())
 		if w.plan.mode() != runs.MutationInPlace {
@@ -287,7 +287,7 @@ func (w *workspace) placeStore(env map[string]string) {
 	if w.place == nil {
 		return
 	}
-	if _, err := os.Stat(filepath.Join(w.tree.Dir(), pnpmLock)); err != nil {
+	if _, err := os.Stat(filepath.Join(w.tree.Dir(), "pnpm-lock.yaml")); err != nil {
 		return
 	}
 	data := sandbox.Base(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, "XDG_DATA_HOME",

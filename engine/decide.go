@@ -173,9 +173,9 @@ func (p *Plan) leaveDependencies(base *worktree.View) {
 		dir := path.Dir(name)
 		installed, ok := known[dir]
 		if !ok {
-			_, below, _, found := p.source.Dependencies(name)
+			below := p.source.Dependencies(name)
 			tree, _, err := base.Folder(below)
-			installed = found && err == nil && tree == ""
+			installed = below != "" && err == nil && tree == ""
 			known[dir] = installed
 		}
 		return installed

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"markmill/engine/sandbox"
+	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -21,19 +22,9 @@ var environments = []string{".venv", "venv"}
 
 // modules is the folder of Node's packages, beside each manifest of a package.
 const (
-	modules     = "node_modules"
+	modules     = worktree.Modules
 	packageFile = "package.json"
 )
-
-// locks are the lock files that identify what a folder of dependencies was installed from, in the order in which they
-// are looked for beside it and at the root.
-var locks = []string{"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "requirements.txt"}
-var moduleLocks = []string{pnpmLock, "yarn.lock", "package-lock.json", "npm-shrinkwrap.json", "bun.lock"}
-
-const pnpmLock = "pnpm-lock.yaml"
-
-// markers are the files that installers of Node's packages leave, which say what they installed.
-var markers = []string{".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"}
 
 // dependencies are the folders of the checkout that Git ignores and steps need: those that the notebook and
 // markmill.yaml name, and by default virtual environments and Node's packages.
@@ -64,8 +55,11 @@ func (w *workspace) sameDependencies() bool {
 		if there := err == nil && info.IsDir(); there != (at >= 0) {
 			return false
 		}
-		if at >= 0 && digestOfDependency(installed(w.at, name)) != digestOfDependency(w.opened.Dependencies[at]) {
-			return false
+		if at >= 0 {
+			now, _ := installed(w.at, name)
+			if dependencyOf(now) != dependencyOf(w.opened.Dependencies[at]) {
+				return false
+			}
 		}
 	}
 	return true
@@ -132,7 +126,7 @@ func (w *workspace) dependency(name string, named bool) (*runs.DependencyData, e
 			break
 		}
 	}
-	d := installed(w.at, name)
+	d, _ := installed(w.at, name)
 	if d.Lock != "" {
 		base, _ := digestOfFile(filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Lock)))
 		d.Differs = base != d.LockDigest
@@ -141,66 +135,34 @@ func (w *workspace) dependency(name string, named bool) (*runs.DependencyData, e
 }
 
 // installed identifies a folder of dependencies below root.
-func installed(root, name string) runs.DependencyData {
-	d := runs.DependencyData{Path: name, Marker: markerOf(filepath.Join(root, filepath.FromSlash(name)))}
-	known := locks
-	if path.Base(name) == modules {
-		known = moduleLocks
-	}
-	for _, dir := range []string{path.Dir(name), "."} {
-		for _, lock := range known {
-			file := path.Join(dir, lock)
-			digest, err := digestOfFile(filepath.Join(root, filepath.FromSlash(file)))
-			if err == nil && d.Lock == "" {
-				d.Lock, d.LockDigest = file, digest
-			}
-		}
-	}
-	return d
+func installed(root, name string) (data runs.DependencyData, ok bool) {
+	d, ok := worktree.LookUpDependency(root, name)
+	return runs.DependencyData{Path: name, Lock: d.Lock, LockDigest: runs.Digest(d.LockDigest),
+		Marker: runs.Digest(d.Marker)}, ok
 }
 
-// LookUpDependency identifies a folder of dependencies in the checkout with that root, as the inputs of a run do; ok is
-// false if there is none.
-func LookUpDependency(root, name string) (digest string, ok bool) {
-	if !filepath.IsLocal(filepath.FromSlash(name)) { // a manifest may name anything
-		return "", false
-	}
-	if info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); err != nil || !info.IsDir() {
-		return "", false
-	}
-	return digestOfDependency(installed(root, name)), true
+func dependencyOf(d runs.DependencyData) worktree.Dependency {
+	return worktree.Dependency{Path: d.Path, Lock: d.Lock, LockDigest: string(d.LockDigest), Marker: string(d.Marker)}
 }
 
-func digestOfDependency(d runs.DependencyData) string {
-	return string(runs.DigestOf([]byte(d.Lock + "\n" + string(d.LockDigest) + "\n" + string(d.Marker))))
+// dependOnPath counts as read the folder of dependencies in which a path of the checkout lies, and reports whether it
+// lies in one.
+func (w *workspace) dependOnPath(name string) bool {
+	d, ok := worktree.LookUpDependency(w.plan.source.Root(), w.plan.source.Dependencies(name))
+	if ok {
+		w.tree.DependOn(d)
+	}
+	return ok
 }
 
 // otherDependency names a folder of dependencies that is not as it was; "" if all are.
 func otherDependency(root string, was []notebooks.Dependency) string {
 	for _, d := range was {
-		if now, _ := LookUpDependency(root, d.Path); now != d.Digest {
+		if now, ok := worktree.LookUpDependency(root, worktree.RawPath(d.Path)); !ok || now.Digest() != d.Digest {
 			return d.Path
 		}
 	}
 	return ""
-}
-
-// markerOf is the digest of what an installer says that it installed in a folder; "" if none says so.
-func markerOf(dir string) runs.Digest {
-	for _, name := range markers {
-		if digest, err := digestOfFile(filepath.Join(dir, name)); err == nil {
-			return digest
-		}
-	}
-	installed, _ := filepath.Glob(filepath.Join(dir, "lib*", "python*", "site-packages", "*.dist-info"))
-	if len(installed) == 0 {
-		return ""
-	}
-	for i := range installed {
-		installed[i] = filepath.Base(installed[i])
-	}
-	slices.Sort(installed)
-	return runs.DigestOf([]byte(strings.Join(installed, "\n")))
 }
 
 // pythonEnvironment is the virtual environment that Python's steps use without its being active: that of the checkout

@@ -33,7 +33,7 @@ func (r *run) lacks(s *PlannedStep) (list []string) {
 		return nil
 	}
 	var folders []string
-	if s.Lang != "node" && s.Lang != "javascript" && s.Lang != "js" {
+	if !isNode(s.Lang) {
 		folders = append(folders, ".venv", "venv")
 	}
 	if s.Lang != "python" {
@@ -154,7 +154,7 @@ func (r *run) leftOut(s *PlannedStep, name string) string {
 	if !ok || !there(root, rel) || there(tree, rel) {
 		return ""
 	}
-	if dir, _, _, ok := r.plan.source.Dependencies(rel); ok {
+	if dir := r.plan.source.Dependencies(rel); dir != "" {
 		return lackWords(dir)
 	}
 	if slices.ContainsFunc(r.plan.dirtyPaths,

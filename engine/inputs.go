@@ -37,11 +37,14 @@ func (w *workspace) readsOff() string {
 	return ""
 }
 
-// dependOn counts as read the checkout's folders of dependencies to which the environment of steps leads, as that of an
-// active virtual environment does.
+// dependOn counts as read the checkout's folders of dependencies that the steps have, and those to which their
+// environment leads, as that of an active virtual environment does.
 func (w *workspace) dependOn() {
-	if w.plan.source == nil {
+	if !w.plan.mountable() {
 		return
+	}
+	for _, d := range w.opened.Dependencies {
+		w.tree.DependOn(dependencyOf(d))
 	}
 	for _, v := range w.env {
 		name, list, _ := strings.Cut(v, "=")
@@ -50,7 +53,7 @@ func (w *workspace) dependOn() {
 		}
 		for _, dir := range filepath.SplitList(list) {
 			if rel, ok := w.plan.source.Relative(dir); ok && filepath.IsAbs(dir) {
-				w.tree.DependOn(rel)
+				w.dependOnPath(rel)
 			}
 		}
 	}
@@ -185,10 +188,6 @@ func (r *run) unread(ctx context.Context, was *runs.StepRecord) (bool, error) {
 
 // sameInput reports whether what was read is the same in a tree.
 func (e *Engine) sameInput(p *Plan, in *notebooks.Input, view *worktree.View) (bool, error) {
-	if in.Lock != "" {
-		blob, err := e.concealed(p, string(p.source.Installed(worktree.RawPath(in.Path))))
-		return blob == in.Blob, err
-	}
 	blob, mode, err := view.Entry(in.Path)
 	if err != nil {
 		return false, err
@@ -243,10 +242,11 @@ func (r *run) recordInputs(ctx context.Context) error {
 		}
 		in.Declared = append(in.Declared, now)
 	}
-	if r.ws.opened != nil {
+	for i := range in.Dependencies {
 		for _, d := range r.ws.opened.Dependencies {
-			in.Dependencies = append(in.Dependencies,
-				notebooks.Dependency{Path: d.Path, Digest: digestOfDependency(d)})
+			if in.Dependencies[i].Path == d.Path && d.Differs {
+				in.Dependencies[i].Differs = d.Lock
+			}
 		}
 	}
 	if in.Unknown == "" {

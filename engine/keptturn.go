@@ -165,8 +165,9 @@ func (e *Engine) cutTurn(p *Plan) *keptTurn {
 		return nil
 	}
 	marks, _ := filepath.Glob(filepath.Join(e.Cache, "work", "*", turnFile))
+	apart, _ := filepath.Glob(filepath.Join(e.apartFolder(), "*", turnFile))
 	kept := map[runs.RunID]*keptTurn{}
-	for _, file := range marks {
+	for _, file := range append(marks, apart...) {
 		if k := readTurn(filepath.Dir(file)); k != nil {
 			kept[k.Run] = k
 		}

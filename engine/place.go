@@ -13,6 +13,7 @@ import (
 
 	"markmill/engine/process"
 	"markmill/engine/sandbox"
+	"markmill/engine/worktree/disk"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -120,65 +121,70 @@ func (w *workspace) objectFolders() (covered []process.Mount, err error) {
 	return covered, nil
 }
 
-// mount mounts the worktree and the folders of dependencies at the checkout's path. Where that cannot be done, steps
-// find the worktree where it is, unless it was required.
-func (w *workspace) mount(mounts []process.Mount, wait func() (*process.Place, error)) error {
-	place, err := wait()
-	if w.at == "" {
-		if w.plan.mountable() {
-			w.opened = &runs.TreeData{Tree: runs.TreeSeparate}
-		}
-		return err
+// mount mounts the worktree and the folders of dependencies at the checkout's path. refused is why the system does not
+// do that.
+func (w *workspace) mount(place *process.Place) (refused, err error) {
+	deps, err := w.dependencies()
+	if err != nil {
+		return nil, err
 	}
-	var deps []runs.DependencyData
-	var layers []sandbox.Layer
-	var refused map[string]string
-	if err == nil {
-		if deps, err = w.dependencies(); err != nil {
-			place.Close()
-			return err
+	mounts := w.covered
+	for i, d := range deps {
+		upper := filepath.Join(w.work.Deps, strconv.Itoa(i))
+		to := filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Path))
+		if err := errors.Join(os.Mkdir(upper, 0o700), os.MkdirAll(to, 0o777)); err != nil {
+			return nil, artifact(err)
 		}
-		for i, d := range deps {
-			upper := filepath.Join(w.work.Deps, strconv.Itoa(i))
-			to := filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Path))
-			if err := errors.Join(os.Mkdir(upper, 0o700), os.MkdirAll(to, 0o777)); err != nil {
-				place.Close()
-				return artifact(err)
-			}
-			mounts = append(mounts, process.Mount{From: filepath.Join(w.at, filepath.FromSlash(d.Path)), To: to,
-				Upper: upper})
-		}
-		if w.work.Tool != "" {
-			mounts = append(mounts, process.Mount{From: w.eng.Tools, To: w.work.Tool})
-		}
-		var more []process.Mount
-		if layers, more, err = w.layersOfCaches(); err != nil {
-			place.Close()
-			return err
-		}
-		mounts = append(mounts, process.Mount{From: w.tree.Dir(), To: w.at})
-		refused, err = place.Mount(append(mounts, more...))
+		mounts = append(mounts, process.Mount{From: filepath.Join(w.at, filepath.FromSlash(d.Path)), To: to,
+			Upper: upper})
 	}
-	if err == nil {
+	if w.work.Tool != "" {
+		mounts = append(mounts, process.Mount{From: w.eng.Tools, To: w.work.Tool})
+	}
+	layers, more, err := w.layersOfCaches()
+	if err != nil {
+		return nil, err
+	}
+	mounts = append(mounts, process.Mount{From: w.tree.Dir(), To: w.at})
+	without, refused := place.Mount(append(mounts, more...))
+	if refused == nil {
 		w.place = place
 		w.opened = &runs.TreeData{Tree: runs.TreeMounted, Path: w.at, Dependencies: deps}
-		w.layerCaches(layers, refused)
+		w.layerCaches(layers, without)
+		return nil, nil
+	}
+	place.Close() // and its mounts with it
+	err = errors.Join(w.tree.Close(false), w.work.close(false))
+	w.tree, w.work = nil, nil
+	return refused, artifact(err)
+}
+
+// separate prepares a worktree that steps find where it is, unless a mounted one is required. refused is why it cannot
+// be mounted; nil where that was not tried.
+func (w *workspace) separate(refused error) error {
+	w.at = ""
+	if !w.plan.mountable() {
 		return nil
 	}
-	place.Close()
-	for _, d := range deps {
-		_ = os.Remove(filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Path))) // an empty folder more does no harm
+	if refused != nil && w.plan.treeWish(w.eng) == runs.TreeMounted {
+		return &notebooks.Error{Kind: notebooks.KindProvider, Err: refused,
+			Msg: "tree: mounted cannot be had here: " + refused.Error(), Hint: "see markmill doctor"}
 	}
-	w.at = ""
-	if w.plan.treeWish(w.eng) == runs.TreeMounted {
-		return &notebooks.Error{Kind: notebooks.KindProvider, Err: err,
-			Msg: "tree: mounted cannot be had here: " + err.Error(), Hint: "see markmill doctor"}
-	}
-	w.opened = &runs.TreeData{Tree: runs.TreeSeparate}
-	if w.plan.depth == 0 { // the sandbox around a run inside a run permits no mounts
-		w.opened.Why = err.Error()
+	w.opened = &runs.TreeData{Tree: runs.TreeSeparate, Unchecked: w.plan.sandbox.Writes == ""}
+	if refused != nil && w.plan.depth == 0 { // the sandbox around a run inside a run permits no mounts
+		w.opened.Why = refused.Error()
 	}
 	return nil
+}
+
+// servers looks in the background for the servers of the checkout that steps reach.
+func (w *workspace) servers() (wait func() []string) {
+	if !w.plan.mountable() || w.plan.sandbox.Network != sandbox.NetworkOpen {
+		return func() []string { return nil }
+	}
+	found := make(chan []string, 1)
+	go func() { found <- process.Listeners(disk.RealPath(w.plan.root())) }()
+	return func() []string { return <-found }
 }
 
 // seen is the folder in which steps find the worktree: the checkout's own path where it is mounted there.

@@ -67,10 +67,9 @@ func (w *workspace) program(name string) string {
 	if _, err := os.Stat(filepath.Join(w.startDir(), filepath.FromSlash(name))); err == nil {
 		return name
 	}
-	if _, _, _, ok := w.plan.source.Dependencies(path.Clean(name)); !ok {
+	if !w.dependOnPath(path.Clean(name)) {
 		return name
 	}
-	w.tree.DependOn(path.Clean(name))
 	return filepath.Join(w.plan.source.Root(), filepath.FromSlash(name))
 }
 

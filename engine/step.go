@@ -40,7 +40,8 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 	if err := r.ws.guarded(); err != nil {
 		return err
 	}
-	if _, err := r.sessions.of(ctx, s); err != nil {
+	session, err := r.sessions.of(ctx, s)
+	if err != nil {
 		if why := r.cut(ctx); why != "" {
 			return r.skipped(s, why)
 		}
@@ -50,6 +51,10 @@ func (r *run) step(ctx context.Context, s *PlannedStep) error {
 			return r.cannotStart(s, runs.CodeProviderUnavailable, err)
 		}
 		return err
+	}
+	if words := r.ws.leadsBack(s, session.Info().Program); words != "" {
+		r.verdict.blocked = true
+		return r.cannotStart(s, runs.CodeWrongTree, errors.New(words))
 	}
 	dir := filepath.FromSlash(stepDir(s))
 	if err := makeFolder(r.rec.record.File(dir)); err != nil {

@@ -18,6 +18,9 @@ import (
 // them), and so does everything of live runs. root is the repository whose runs are examined; "" outside one.
 func (e *Engine) Tidy(root string) error {
 	e.sweep(filepath.Join(e.Cache, "work"))
+	if dir := e.apartFolder(); filepath.Base(dir) == homeFolder {
+		e.sweep(dir)
+	}
 	store := e.Store(root)
 	cut, err := store.Unfinished()
 	errs := []error{err}

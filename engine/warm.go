@@ -164,6 +164,7 @@ func (r *run) dropWarm() {
 func (w *workspace) take(ctx context.Context, from *Warm, processes func() []int) (err error) {
 	w.work, w.tree, w.warden, w.granted = from.work, from.tree, from.warden, from.granted
 	w.place, w.at, w.opened, w.layers = from.place, from.at, from.opened, from.layers
+	w.opened.Servers = w.servers()()
 	w.ready = from.rec.id
 	w.owned = w.ownFolders()
 	w.tree.Rename(string(w.rec.id), w.plan.ownOutput(), processes)

@@ -49,6 +49,9 @@ func (e *Engine) makeWorkdir(root, covered string) (*workdir, error) {
 		return nil, err
 	}
 	err := os.Mkdir(making, 0o700)
+	if err != nil {
+		return nil, err // it may be another run's
+	}
 	for place, name := range places {
 		*place = filepath.Join(root, name)
 		if err == nil {
@@ -92,17 +95,11 @@ func (e *Engine) makeWorkdir(root, covered string) (*workdir, error) {
 	return w, nil
 }
 
-// workRoot is where the folder of a run is: named by the random part of its id. A program that makes a socket in
-// TMPDIR, as Python's multiprocessing does, has 107 bytes for its whole path (sockaddr_un, unix(7)).
-func (e *Engine) workRoot(id runs.RunID) string {
-	return filepath.Join(e.Cache, "work", string(id)[strings.LastIndexByte(string(id), '-')+1:])
-}
-
 // close removes the folder, or everything in it but the worktree.
 func (w *workdir) close(keepTree bool) error {
 	defer w.release()
 	if !keepTree {
-		return disk.RemoveAll(w.Root)
+		return removeRoot(w.Root)
 	}
 	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home, w.Inner, w.Agents,
 		w.Deps} {
@@ -138,13 +135,16 @@ func (e *Engine) sweep(all string) {
 	}
 	for _, d := range entries {
 		dir := filepath.Join(all, d.Name())
+		if all != filepath.Join(e.Cache, "work") && !apartName.MatchString(d.Name()) {
+			continue
+		}
 		if _, err := os.Stat(filepath.Join(dir, keepMark)); err == nil {
 			continue
 		}
 		_, err := runs.At(dir).Stat(runs.LockFile)
 		if (err != nil || strings.HasPrefix(d.Name(), makingPrefix)) && readTurn(dir) == nil {
 			if info, err := d.Info(); err == nil && e.Now().Sub(info.ModTime()) > stale {
-				_ = disk.RemoveAll(dir)
+				_ = removeRoot(dir)
 			}
 			continue
 		}
@@ -156,7 +156,7 @@ func (e *Engine) sweep(all string) {
 			release()
 			continue
 		}
-		_ = disk.RemoveAll(dir) // what cannot be removed is left for the next run
+		_ = removeRoot(dir) // what cannot be removed is left for the next run
 		release()
 	}
 }

@@ -32,6 +32,7 @@ type workspace struct {
 	ready     runs.RunID      // the interpreter was started ahead, as of a run of this id
 	place     *process.Place  // nil: the worktree is not mounted at the checkout's path
 	at        string          // where it is mounted, or is to be; "" is nowhere
+	covered   []process.Mount // see objectFolders
 	opened    *runs.TreeData  // nil: nothing is to be said of it
 	warden    *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
 	others    []runs.RunID    // that went on when the run began
@@ -50,7 +51,7 @@ var Author = worktree.Identity{Name: "Markmill", Email: "markmill@localhost"}
 // open makes the run's private folder and the worktree of the base commit, and starts the warden meanwhile. processes
 // lists the live processes of the run.
 func (w *workspace) open(ctx context.Context, processes func() []int) (err error) {
-	guarded, arranged := w.guard(), w.arrange()
+	guarded, arranged, listed := w.guard(), w.arrange(), w.servers()
 	defer func() {
 		if gerr := guarded(); err == nil {
 			err = gerr
@@ -60,22 +61,65 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 			place.Close()
 		}
 	}()
-	if w.work, err = w.eng.makeWorkdir(w.root, w.at); err != nil {
-		return artifact(err)
-	}
-	covered, err := w.objectFolders()
-	if err != nil {
-		return err
-	}
 	p := w.plan
 	if p.source != nil {
 		w.owned = w.ownFolders()
+	}
+	if p.mountable() {
+		if w.others, err = w.eng.Store(p.root()).Marked(); err != nil {
+			return artifact(err)
+		}
+		if w.before, err = p.source.Fingerprint(ctx, w.ownPath); err != nil {
+			return err
+		}
+		w.head, _ = p.source.Head() // none in a repository without commits
+	}
+	place, refused := arranged()
+	if refused == nil && place != nil {
+		if err = w.make(ctx, processes); err == nil {
+			refused, err = w.mount(place)
+		}
+	}
+	if err == nil && w.place == nil {
+		if err = w.separate(refused); err == nil {
+			err = w.make(ctx, processes)
+		}
+	}
+	if servers := listed(); w.opened != nil {
+		w.opened.Servers = servers
+	}
+	if err == nil && w.apart() {
+		err = artifact(w.makeLead())
+	}
+	if err == nil {
+		w.env = w.environment(w.work, w.seen())
+		w.dependOn()
+	}
+	return err
+}
+
+// make makes the private folder and the worktree in it.
+func (w *workspace) make(ctx context.Context, processes func() []int) (err error) {
+	p := w.plan
+	if w.apart() && w.root == w.eng.workRoot(w.rec.id) {
+		w.work, err = w.eng.makeApart(p.root())
+		if err == nil {
+			w.root, w.opened.Root = w.work.Root, w.work.Root
+		}
+	} else {
+		w.work, err = w.eng.makeWorkdir(w.root, w.at)
+	}
+	if err != nil {
+		return artifact(err)
 	}
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
 		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(), Lister: p.lister,
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
 		Processes: processes}
-	for _, m := range covered {
+	if w.covered, err = w.objectFolders(); err != nil {
+		return err
+	}
+	for _, m := range w.covered {
 		o.Objects = append(o.Objects, m.To)
 	}
 	switch {
@@ -92,25 +136,7 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		if w.eng.Config.Pool != "off" {
 			o.Pool = w.eng.Pool()
 		}
-		if w.others, err = w.eng.Store(p.root()).Marked(); err != nil {
-			return artifact(err)
-		}
-		if w.before, err = p.source.Fingerprint(ctx, w.ownPath); err == nil {
-			w.head, _ = p.source.Head() // none in a repository without commits
-			w.tree, err = worktree.Create(ctx, p.source, o)
-		}
-	}
-	if err == nil {
-		err = w.mount(covered, arranged)
-	}
-	if err == nil && w.apart() {
-		err = artifact(w.makeLead())
-	}
-	if err == nil {
-		w.env = w.environment(w.work, w.seen())
-		if w.apart() {
-			w.dependOn()
-		}
+		w.tree, err = worktree.Create(ctx, p.source, o)
 	}
 	return err
 }
@@ -245,7 +271,8 @@ func (w *workspace) leadsToOwn(path string) bool {
 // ownFolders are the folders of the checkout that Markmill itself writes.
 func (w *workspace) ownFolders() (list []string) {
 	root := w.plan.source.Root()
-	for _, own := range []string{filepath.Join(root, ".markmill"), w.storeDir(), w.eng.Cache, runs.KeyFile()} {
+	for _, own := range []string{filepath.Join(root, ".markmill"), w.storeDir(), w.eng.Cache, w.eng.apartFolder(),
+		runs.KeyFile()} {
 		if rel, err := filepath.Rel(root, own); err == nil && filepath.IsLocal(rel) && rel != "." {
 			list = append(list, filepath.ToSlash(rel))
 		}

@@ -36,8 +36,11 @@ type Manifest struct {
 	// MaxManifestChanges files only the first are listed, and ChangesOmitted counts the others.
 	Changes []ManifestChange `json:"changes,omitzero"`
 	// ChangedIn is "checkout" or "folder" if the steps changed the user's own files, and "" if they had a worktree.
-	ChangedIn      string `json:"changed_in,omitzero"`
-	ChangesOmitted int    `json:"changes_omitted,omitzero"`
+	ChangedIn string `json:"changed_in,omitzero"`
+	// Unchecked: the worktree stood in another place than the checkout, and no sandbox kept the steps from the
+	// checkout's code.
+	Unchecked      bool `json:"unchecked,omitzero"`
+	ChangesOmitted int  `json:"changes_omitted,omitzero"`
 	// Inputs is what the run depended on; nil in output notebooks of versions that did not record it.
 	Inputs   *Inputs           `json:"inputs,omitzero"`
 	Contract *ManifestContract `json:"contract,omitempty"`
@@ -256,7 +259,8 @@ type Inputs struct {
 	// Programs are the interpreters that ran the steps. They say what ran, and are no inputs: another version elsewhere
 	// makes no result outdated, unless the front matter declares the program.
 	Programs []Program `json:"programs,omitempty"`
-	// Dependencies are the folders of dependencies of the checkout that the steps had.
+	// Dependencies are the folders of dependencies of the checkout that the steps had, or to which their environment
+	// led. The lock files are inputs of their own.
 	Dependencies []Dependency `json:"dependencies,omitempty"`
 }
 
@@ -264,6 +268,8 @@ type Inputs struct {
 type Dependency struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"` // sha256:… of its lock file and of what the installer says that it installed
+	// Differs is the lock file where the base's was another than the one that the folder was installed from.
+	Differs string `json:"differs,omitzero"`
 }
 
 // Program is an interpreter.
@@ -298,12 +304,9 @@ type Input struct {
 	// Attributes is what .gitattributes makes of the bytes when they are checked out, as "eol=crlf"; of a tree, a
 	// digest.
 	Attributes string `json:"attributes,omitzero"`
-	// Ignored says that Git ignores the file: no commit has it. Blob is a digest with a key of the store then. Of a
-	// folder of dependencies, as node_modules, it is that of what its installer says that it installed.
-	Ignored bool `json:"ignored,omitzero"`
-	// Lock is the path of the file that says what is to be installed in a folder of dependencies. It is an input, too.
-	Lock string `json:"lock,omitzero"`
-	Step StepID `json:"step,omitzero"` // the first that read it; empty for the ends of interpreters
+	// Ignored says that Git ignores the file: no commit has it. Blob is a digest with a key of the store then.
+	Ignored bool   `json:"ignored,omitzero"`
+	Step    StepID `json:"step,omitzero"` // the first that read it; empty for the ends of interpreters
 }
 
 // BlobMode returns the mode of a blob.

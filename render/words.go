@@ -100,19 +100,26 @@ func Duration(d time.Duration) string {
 
 // TreeWords says where the steps of a run found its worktree, "" if the record does not.
 func TreeWords(d *runs.TreeData) string {
-	switch {
-	case d == nil:
+	if d == nil {
 		return ""
-	case d.Tree == runs.TreeMounted:
-		words := []string{"mounted at the checkout's path"}
-		if deps := DependencyWords(d); deps != "" {
-			words = append(words, deps)
-		}
-		return strings.Join(words, "; ")
-	case d.Why != "":
-		return "separate: " + d.Why
 	}
-	return d.Tree
+	words := d.Tree
+	if d.Tree == runs.TreeMounted {
+		words = "mounted at the checkout's path"
+	}
+	if d.Unchecked {
+		words += ", unchecked"
+	}
+	if d.Why != "" {
+		words += ": " + d.Why
+	}
+	if deps := DependencyWords(d); deps != "" {
+		words += "; " + deps
+	}
+	if len(d.Servers) > 0 {
+		words += "; servers of the checkout: " + plain.Some(d.Servers, 5)
+	}
+	return words
 }
 
 // DependencyWords says which folders of dependencies the steps of a run had, "" if none.

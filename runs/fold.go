@@ -3,6 +3,7 @@ package runs
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"markmill/notebooks"
@@ -153,22 +154,33 @@ func (r *Run) Add(event Event) (err error) {
 	return err
 }
 
-// names are the names of paths where the worktree was mounted at the path of the checkout.
-func (d *TreeData) names(list []PathName) []PathName {
-	if d.Tree != TreeMounted {
-		return list
+// names are the names of paths where the private folder was another than was expected, or the worktree was mounted at
+// the path of the checkout.
+func (d *TreeData) names(was []PathName) []PathName {
+	list, known := slices.Clone(was), false
+	for _, work := range was {
+		if work.Name != "<work>" || d.Root == "" {
+			continue
+		}
+		for _, p := range was {
+			below, ok := strings.CutPrefix(p.Path, work.Path)
+			ok = ok && (below == "" || below[0] == '/' || below[0] == '\\')
+			// A resumed run has the names of those before it, whose folder may have been the same.
+			if here := (PathName{Path: d.Root + below, Name: p.Name}); ok && !slices.Contains(list, here) {
+				list = append(list, here)
+			}
+		}
 	}
-	list, known := slices.Clone(list), false
 	for i := range list {
-		if list[i].Name == "<source>" {
+		if d.Tree == TreeMounted && list[i].Name == "<source>" {
 			list[i].Name = "<worktree>"
 		}
 		known = known || list[i].Path == d.Path
 	}
-	if !known { // the checkout was named by a link
+	if d.Tree == TreeMounted && !known { // the checkout was named by a link
 		list = append(list, PathName{Path: d.Path, Name: "<worktree>"})
-		slices.SortStableFunc(list, func(a, b PathName) int { return len(b.Path) - len(a.Path) })
 	}
+	slices.SortStableFunc(list, func(a, b PathName) int { return len(b.Path) - len(a.Path) })
 	return list
 }
 

@@ -107,6 +107,11 @@ type TreeData struct {
 	Tree string `json:"tree"`
 	Path string `json:"path,omitzero"` // of the worktree as the steps saw it, if it was mounted
 	Why  string `json:"why,omitzero"`  // it could not be mounted
+	Root string `json:"root,omitzero"` // the run's private folder, if it is another than run.started says
+	// Unchecked: the worktree is separate, and no sandbox kept the steps from the checkout's code.
+	Unchecked bool `json:"unchecked,omitzero"`
+	// Servers were started in the checkout, and run its code: steps reach them over the network.
+	Servers []string `json:"servers,omitempty"`
 	// Dependencies are the ignored folders of the checkout that the steps had, and could write without changing them.
 	Dependencies []DependencyData `json:"dependencies,omitempty"`
 	Caches       []CacheData      `json:"caches,omitempty"`

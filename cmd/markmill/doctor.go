@@ -62,6 +62,7 @@ type checkedFolders struct {
 	Repository string `json:"repository,omitzero"`
 	Records    string `json:"records"`
 	Cache      string `json:"cache"`
+	Worktrees  string `json:"worktrees"` // of runs whose steps find them where they are (tree: separate)
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -99,7 +100,8 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	doc := checkup{version(), report, checkedFolders{Repository: api.RootOf(src), Records: store.Dir, Cache: a.cache()},
+	doc := checkup{version(), report, checkedFolders{Repository: api.RootOf(src), Records: store.Dir, Cache: a.cache(),
+		Worktrees: engine.ApartFolder(a.cache(), a.getenv)},
 		kept, "", ""}
 	if err := runs.MakeKey(); err != nil {
 		doc.Unmarked = err.Error()
@@ -117,9 +119,10 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 			repository = "none here"
 		}
 		_, err = fmt.Fprintf(a.stdout, "markmill %s, %s\n\n%s\n"+
-			"folders\n  repository  %s\n  records     %s\n  cache       %s\n  pool        %s\n",
+			"folders\n  repository  %s\n  records     %s\n  cache       %s\n  worktrees   %s\n  pool        %s\n",
 			doc.Markmill.Version, doc.Markmill.Platform, report.Text(),
 			plain.Escape(repository), plain.Escape(doc.Folders.Records), plain.Escape(doc.Folders.Cache),
+			plain.Escape(doc.Folders.Worktrees),
 			doc.Pool.words())
 		if doc.Unmarked != "" && err == nil {
 			err = say(a.stdout, "\nrecords\n  ✗ gate, review and --reuse do not count the records of your runs, "+

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,7 +105,8 @@ func (t *Tree) copyFile(path string) error {
 	return os.Chtimes(to, time.Time{}, time.Unix(0, st.Mtime)) // a build folder is not older than what it was made of
 }
 
-// ignoredFiles lists the ignored files of the checkout that match patterns.
+// ignoredFiles lists the ignored files of the checkout that match patterns, in folders of dependencies only if a
+// pattern names the folder.
 func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, error) {
 	w := snapshot.New(true)
 	w.Ignores, w.Converter = ign, rules.NewConverter(nil, "")
@@ -124,11 +127,22 @@ func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, 
 			}
 		}
 		for _, d := range n.Dirs {
-			visit(d, path+d.Name+"/", taken || want.Ignored(nil, path+d.Name, d.Name, true))
+			all := taken || want.Ignored(nil, path+d.Name, d.Name, true)
+			named := func(pattern string) bool { return strings.Contains(pattern, d.Name) }
+			if all || !isInstalled(d) || slices.ContainsFunc(patterns, named) {
+				visit(d, path+d.Name+"/", all)
+			}
 		}
 	}
 	visit(root, "", false)
 	return out, nil
+}
+
+// isInstalled reports whether a folder is one of dependencies. A pattern that does not name it, such as build or *.log,
+// means none of its files: a part of it would be in the way of the whole.
+func isInstalled(n *snapshot.Node) bool {
+	_, environment := snapshot.FindEntry(n.Files, repo.EnvironmentFile)
+	return environment || n.Name == repo.Modules
 }
 
 // readForced finds the ignored paths that a step added to its index with --force: it means to keep those. It reads the

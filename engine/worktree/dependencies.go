@@ -3,18 +3,9 @@ package worktree
 import (
 	"path"
 
-	"markmill/engine/worktree/object"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/snapshot"
 )
-
-// dependency is a folder of dependencies. What was read in it is one input: what its installer says that it installed,
-// with the file of the base that says what is to be installed.
-type dependency struct {
-	dir       string
-	installed object.Digest
-	lock      string // "": the base has none
-}
 
 // findDependencies looks for folders of dependencies among the ignored ones that were copied.
 func (t *Tree) findDependencies() {
@@ -24,61 +15,36 @@ func (t *Tree) findDependencies() {
 	var look func(n *snapshot.Node, at string)
 	look = func(n *snapshot.Node, at string) {
 		for _, d := range n.Dirs {
-			if name := path.Join(at, d.Name); t.dependency(name) == nil {
+			name := path.Join(at, d.Name)
+			if dir := t.src.Dependencies(name); dir == "" {
 				look(d, name)
+			} else if d, ok := repo.LookUpDependency(t.src.Root(), dir); ok {
+				t.reading.dependencies[dir] = d
 			}
 		}
 	}
 	look(t.root, "")
 }
 
-// dependency returns the folder of dependencies in which a path of the checkout lies, as it is when it is asked for
-// first; nil if it lies in none, or nobody can tell what is installed there.
-func (t *Tree) dependency(p string) *dependency {
-	r := t.reading
-	for at := p; at != "."; at = path.Dir(at) {
-		if d, known := r.dependencies[at]; known {
-			return d
+// DependOn counts a folder of dependencies as read by the step that goes on: one input, with the file of the base that
+// says what is to be installed.
+func (t *Tree) DependOn(d repo.Dependency) {
+	if !t.SeesReads() {
+		return
+	}
+	t.reading.depended[d.Path] = d
+	for _, lock := range repo.Locks(d.Path) {
+		if e := t.root.Find(lock); e != nil && e.Mode != 0 {
+			t.CountRead(lock)
+			break
 		}
-	}
-	dir, below, installed, ok := t.src.Dependencies(p)
-	if !ok {
-		return nil
-	}
-	if r.dependencies[dir] == nil {
-		d := &dependency{dir: dir, installed: installed}
-		for _, lock := range repo.Locks(dir) {
-			if e := t.root.Find(lock); e != nil && e.Mode != 0 {
-				d.lock = lock
-				break
-			}
-		}
-		r.dependencies[dir] = d
-	}
-	r.dependencies[below] = r.dependencies[dir]
-	return r.dependencies[dir]
-}
-
-// DependOn counts the folder of dependencies in which a path of the checkout lies as read by the step that goes on.
-func (t *Tree) DependOn(path string) {
-	if t.SeesReads() {
-		if d := t.dependency(path); d != nil {
-			t.reading.depend(d)
-		}
-	}
-}
-
-func (r *reading) depend(d *dependency) {
-	r.pending[d.dir] = true
-	if d.lock != "" {
-		r.pending[d.lock] = true
 	}
 }
 
 // dependReads replaces what was read in folders of dependencies by these.
 func (t *Tree) dependReads() {
 	r := t.reading
-	var found []*dependency
+	var found []repo.Dependency
 	for p := range r.pending {
 		if len(r.dependencies) == 0 || t.ignored[p] {
 			continue
@@ -87,7 +53,7 @@ func (t *Tree) dependReads() {
 			continue
 		}
 		for at := path.Dir(p); at != "."; at = path.Dir(at) {
-			if d := r.dependencies[at]; d != nil {
+			if d, ok := r.dependencies[at]; ok {
 				delete(r.pending, p)
 				found = append(found, d)
 				break
@@ -95,6 +61,6 @@ func (t *Tree) dependReads() {
 		}
 	}
 	for _, d := range found {
-		r.depend(d)
+		t.DependOn(d)
 	}
 }

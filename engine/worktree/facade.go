@@ -20,7 +20,11 @@ type (
 	PathChange = repo.PathChange
 	Commit     = repo.Commit
 	History    = repo.History
+	Dependency = repo.Dependency
 )
+
+// Modules is the name of the folder of Node's packages.
+const Modules = repo.Modules
 
 // RunTrailer is the line of a commit's message that names the run.
 const RunTrailer = object.RunTrailer
@@ -35,6 +39,9 @@ func OpenBundle(path string) (*Bundle, error) { return object.OpenBundle(path) }
 func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error) {
 	return repo.Changes(old, new, want)
 }
+
+// LookUpDependency identifies a folder of dependencies; see repo.LookUpDependency.
+func LookUpDependency(root, name string) (Dependency, bool) { return repo.LookUpDependency(root, name) }
 
 // QuotedPath writes a path as Git prints it: as it is, or quoted where it has unusual bytes.
 func QuotedPath(path string) string { return quote.Path(path) }

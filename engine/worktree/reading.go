@@ -40,8 +40,9 @@ type reading struct {
 
 	files        map[string]notebooks.StepID // by path; the step that read it first
 	folders      map[string]listed           // by path, the root "."
-	ignored      map[string]object.Digest    // of the files that Git ignores, and of folders of dependencies
-	dependencies map[string]*dependency      // by folder; those of a workspace are that at its top
+	ignored      map[string]object.Digest    // of the files that Git ignores
+	dependencies map[string]repo.Dependency  // those that were copied, by folder
+	depended     map[string]repo.Dependency  // those that count as read
 }
 
 // listed is a folder that was listed.
@@ -58,7 +59,7 @@ func (t *Tree) watchReads() {
 		replays: map[string]bool{},
 		files:   map[string]notebooks.StepID{},
 		folders: map[string]listed{}, ignored: map[string]object.Digest{},
-		dependencies: map[string]*dependency{}}
+		dependencies: map[string]repo.Dependency{}, depended: map[string]repo.Dependency{}}
 	t.reading, r.whole = r, t.opt.IndexTimes
 	if r.unknown = t.opt.ReadsOff; r.unknown != "" {
 		return
@@ -415,10 +416,6 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 	was, changed := t.total[p]
 	if !changed {
 		e := t.root.Find(p)
-		if d := r.dependencies[p]; e == nil && d != nil && d.dir == p {
-			r.files[p], r.ignored[p] = step, d.installed
-			return t.ignoredInput(p), true, nil
-		}
 		if e == nil {
 			return in, false, nil
 		}
@@ -468,15 +465,10 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 	return in, true, nil
 }
 
-// ignoredInput is the input that an ignored file is, or a folder of dependencies.
+// ignoredInput is the input that an ignored file is.
 func (t *Tree) ignoredInput(p string) notebooks.Input {
-	r := t.reading
-	in := notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(r.ignored[p])), Ignored: true,
-		Step: r.files[p]}
-	if d := r.dependencies[p]; d != nil {
-		in.Lock = quote.Escaped(d.lock)
-	}
-	return in
+	return notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(t.reading.ignored[p])), Ignored: true,
+		Step: t.reading.files[p]}
 }
 
 // CarryReads says what the carried step that is captured next had read first in an earlier run.
@@ -520,6 +512,10 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 		return &notebooks.Inputs{Unknown: inPlace}, nil
 	case r.unknown != "":
 		return &notebooks.Inputs{Unknown: r.unknown}, nil
+	}
+	for _, dir := range slices.Sorted(maps.Keys(r.depended)) {
+		in.Dependencies = append(in.Dependencies, notebooks.Dependency{Path: quote.Escaped(dir),
+			Digest: r.depended[dir].Digest()})
 	}
 	view, err := t.BaseView()
 	if err != nil {

@@ -329,7 +329,7 @@ func TestReadsOfDependencies(t *testing.T) {
 		"npm": {[]string{"node_modules/.package-lock.json"}, "cat node_modules/pkg/*",
 			"node_modules package-lock.json"},
 		"workspace": {[]string{"node_modules/.modules.yaml", "lib/node_modules/x"}, "cat lib/node_modules/x",
-			"node_modules package-lock.json"},
+			"lib/node_modules package-lock.json"},
 		"environment": {[]string{"venv/pyvenv.cfg"}, "cat venv/pyvenv.cfg", "requirements.txt venv"},
 		"nobody says": {[]string{"node_modules/x"}, "cat node_modules/x", "node_modules/x"},
 		"not read":    {[]string{"node_modules/.yarn-state.yml"}, "cat a", "a"},
@@ -373,7 +373,12 @@ func TestReadsOfDependencies(t *testing.T) {
 				t.Fatal(in, err)
 			}
 			in.Read = slices.DeleteFunc(in.Read, func(i notebooks.Input) bool { return i.Names != "" })
-			if got := strings.Join(paths(in.Read), " "); got != c.want {
+			got := paths(in.Read)
+			for _, d := range in.Dependencies {
+				got = append(got, d.Path)
+			}
+			slices.Sort(got)
+			if got := strings.Join(got, " "); got != c.want {
 				t.Errorf("its inputs are %q, want %q", got, c.want)
 			}
 		})

@@ -194,11 +194,8 @@ func (r *Result) read(in *notebooks.Input, rules int, tree Tree) error {
 		switch {
 		case err != nil:
 			return err
-		case !ok && in.Lock != "": // an input of its own, which says whether the same would be installed
 		case !ok:
 			r.Unknown = plain.Escape(in.Path) + " was read, and Git ignores it: it cannot be compared here"
-		case blob != in.Blob && blob != "" && in.Lock != "":
-			say("has other packages installed")
 		case blob != in.Blob:
 			say(change(blob != ""))
 		}

@@ -37,7 +37,7 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 		m.WrittenAfter = run.Verification.WrittenAfter
 		m.WrittenAfter = m.WrittenAfter[:min(len(m.WrittenAfter), notebooks.MaxManifestChanges)]
 	}
-	m.ChangedIn = run.ChangedIn()
+	m.ChangedIn, m.Unchecked = run.ChangedIn(), run.Tree != nil && run.Tree.Unchecked
 	return m
 }
 

@@ -137,6 +137,8 @@ type Output struct {
 	Given []notebooks.ManifestParam `json:"given,omitempty"`
 	// Judges are the files that the branch changed and that steps up to the last test read, scripts first.
 	Judges []string `json:"judges,omitempty"`
+	// Tree says how the tree that the run tested was another than its base with what the base locks.
+	Tree []string `json:"tree,omitempty"`
 
 	gone      string   // the source that it is of, where the branch removed that
 	elsewhere []string // what the run began with, and neither side has

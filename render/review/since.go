@@ -2,6 +2,7 @@ package review
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -23,10 +24,28 @@ func (r *reviewer) judge(o *Output, m *notebooks.Manifest) {
 		o.States = append(o.States, Outdated)
 		o.Reasons = append(o.Reasons, got.Reasons...)
 	}
+	o.Tree = treeWords(m)
 	if r.brought[o.Path] && m.Inputs != nil {
 		r.start(o, m, got)
 		o.Judges = r.changedJudges(m)
 	}
+}
+
+// treeWords say how the tree that a run tested was another than its base with what the base locks.
+func treeWords(m *notebooks.Manifest) (words []string) {
+	if m.Unchecked {
+		words = append(words, "unchecked: no sandbox kept its steps from the code of the checkout, beside its worktree")
+	}
+	if m.Inputs == nil {
+		return words
+	}
+	for _, d := range m.Inputs.Dependencies {
+		if d.Differs != "" {
+			words = append(words, fmt.Sprintf("it ran with %s of a checkout whose %s was not that of its base", d.Path,
+				d.Differs))
+		}
+	}
+	return words
 }
 
 // compareInputs compares the inputs of a run with a side. A manifest that cannot be compared is one of which nothing is

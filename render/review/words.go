@@ -174,6 +174,9 @@ func (o *Output) notes() []Note {
 			add(o.Applied.words())
 		}
 	}
+	for _, words := range o.Tree {
+		add(words)
+	}
 	if len(o.Judges) > 0 {
 		add("the branch changed what its tests read: " + some(o.Judges))
 	}

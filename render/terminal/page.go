@@ -148,6 +148,9 @@ func (p Page) verdict(out *sheet) {
 		if !p.Run.FinishedAt.IsZero() {
 			facts = append(facts, "took "+render.Duration(p.Run.FinishedAt.Sub(p.Run.StartedAt)))
 		}
+		if p.Run.Tree != nil && p.Run.Tree.Unchecked {
+			facts = append(facts, "tree "+render.TreeWords(p.Run.Tree))
+		}
 	}
 	if p.Record != "" {
 		facts = append(facts, plain.Escape(p.Record))

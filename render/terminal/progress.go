@@ -89,6 +89,13 @@ func (p *Progress) Event(e runs.Event) {
 					plain.Line([]byte(c.Why)))
 			}
 		}
+		if len(d.Servers) > 0 {
+			fmt.Fprintf(p.w, "  steps reach servers that run the checkout's code: %s (network: off hides them)\n",
+				plain.Escape(plain.Some(d.Servers, 3)))
+		}
+		if d.Unchecked {
+			fmt.Fprintln(p.w, "  the worktree is separate, and no sandbox keeps steps from the checkout's code")
+		}
 	case runs.StepStarted:
 		var d runs.StepStartedData
 		if codec.Unmarshal(e.Data, &d) != nil || d.Attempt <= 1 {

@@ -105,7 +105,8 @@ func (in inputs) Dependency(name string) (digest string, ok bool) {
 	if !ok || in.on == nil {
 		return "", false
 	}
-	return engine.LookUpDependency(root, name)
+	d, ok := worktree.LookUpDependency(root, worktree.RawPath(name))
+	return d.Digest(), ok
 }
 
 // Declared looks a declared input up. A manifest may name anything, so that only plain names are looked for on PATH,

@@ -169,7 +169,7 @@ func (j *judged) knows(src *worktree.Source, name string) bool {
 // elsewhere are the inputs whose folders need not be among those that Git has.
 func (j *judged) elsewhere() (paths []string) {
 	for _, in := range j.manifest.Inputs.Read {
-		if in.Ignored && in.Lock == "" { // of dependencies the lock file is watched
+		if in.Ignored {
 			paths = append(paths, in.Path)
 		}
 	}

@@ -98,7 +98,10 @@ func Notebook(ctx context.Context, o Options) (err error) {
 	if o.Run == nil {
 		own := o.Own
 		o.Own = func(file string) bool {
-			return own(file) || strings.HasPrefix(file, eng.Cache+string(filepath.Separator))
+			apart := engine.ApartFolder(eng.Cache, eng.Getenv)
+			return own(file) || slices.ContainsFunc([]string{eng.Cache, apart}, func(dir string) bool {
+				return strings.HasPrefix(file, dir+string(filepath.Separator))
+			})
 		}
 		o.Run = func(ctx context.Context, b Beginning) (*engine.Result, error) { return o.once(ctx, eng, b) }
 	}

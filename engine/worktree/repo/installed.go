@@ -1,20 +1,21 @@
 package repo
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
-
-	"markmill/engine/worktree/object"
 )
 
-// modules is the name of the folder of Node's packages.
-const modules = "node_modules"
+// Modules is the name of the folder of Node's packages.
+const Modules = "node_modules"
 
-// environmentFile is at the top of each virtual environment of Python (PEP 405).
-const environmentFile = "pyvenv.cfg"
+// EnvironmentFile is at the top of each virtual environment of Python (PEP 405).
+const EnvironmentFile = "pyvenv.cfg"
 
 // markers are the files in which installers of Node's packages say what they installed.
 var markers = []string{".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"}
@@ -27,60 +28,80 @@ var (
 		"pyproject.toml", "setup.py"}
 )
 
-// Dependencies returns the folder of dependencies that a path of the checkout is or lies in (below), and the name that
-// a blob of what its installer says that it installed would have; ok is false where nobody says it. In a workspace of
-// Node the folder at the top says it for those of the packages: dir is the folder that says it.
-func (s *Repo) Dependencies(name string) (dir, below string, installed object.Digest, ok bool) {
+// Dependency is a folder of dependencies, which Git ignores: what it was installed from, and what its installer says
+// that it installed. Either may be unknown.
+type Dependency struct {
+	Path       string // in the checkout
+	Lock       string // the path of the file that says what is to be installed
+	LockDigest string // sha256:… of the checkout's; "" if it has none
+	Marker     string // sha256:… of what the installer says
+}
+
+// Digest identifies what is installed.
+func (d Dependency) Digest() string {
+	return digest([]byte(d.Lock + "\n" + d.LockDigest + "\n" + d.Marker))
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// LookUpDependency identifies a folder of dependencies of the checkout at root; ok is false if there is none of that
+// name.
+func LookUpDependency(root, name string) (d Dependency, ok bool) {
+	at, err := os.OpenRoot(root)
+	if err != nil || !filepath.IsLocal(filepath.FromSlash(name)) { // a manifest may name anything
+		return d, false
+	}
+	defer at.Close()
+	if info, err := at.Lstat(filepath.FromSlash(name)); err != nil || !info.IsDir() {
+		return d, false
+	}
+	d.Path = name
+	if text := installed(at, name); text != nil {
+		d.Marker = digest(text)
+	}
+	for _, lock := range Locks(name) {
+		if text, err := at.ReadFile(filepath.FromSlash(lock)); err == nil {
+			d.Lock, d.LockDigest = lock, digest(text)
+			break
+		}
+	}
+	return d, true
+}
+
+// Dependencies returns the folder of dependencies that a path of the checkout is or lies in, as its installer made it;
+// "" where nobody says what was installed.
+func (s *Repo) Dependencies(name string) (dir string) {
 	root, err := os.OpenRoot(s.Root())
 	if err != nil {
-		return "", "", installed, false
-	}
-	defer root.Close()
-	var text []byte
-	for part := range strings.SplitSeq(name, "/") {
-		below = path.Join(below, part)
-		if part == modules {
-			for dir = below; ; dir = path.Join(path.Dir(path.Dir(dir)), modules) {
-				if text = marked(root, dir); text != nil || dir == modules {
-					break
-				}
-			}
-			break
-		}
-		if dir, text = below, environment(root, below); text != nil {
-			break
-		}
-	}
-	return dir, below, s.Format.Sum("blob", text), text != nil
-}
-
-// Installed is the blob of Dependencies of a folder that says what is installed in it; "" of all others.
-func (s *Repo) Installed(name string) object.OID {
-	dir, _, installed, ok := s.Dependencies(name)
-	if !ok || dir != name {
 		return ""
 	}
-	return s.Format.OID(installed)
-}
-
-// marked is what the markers in a folder of Node's packages say.
-func marked(root *os.Root, dir string) (installed []byte) {
-	for _, name := range markers {
-		if text, err := root.ReadFile(path.Join(dir, name)); err == nil {
-			installed = append(append(installed, name+"\n"...), text...)
+	defer root.Close()
+	for part := range strings.SplitSeq(name, "/") {
+		if dir = path.Join(dir, part); installed(root, dir) != nil {
+			return dir
 		}
 	}
-	return installed
+	return ""
 }
 
-// environment is what is installed in a virtual environment, its Python and packages with their versions; nil of
-// another folder.
-func environment(root *os.Root, dir string) []byte {
-	text, err := root.ReadFile(path.Join(dir, environmentFile))
-	if err != nil {
-		return nil
+// installed is what is installed in a folder: of Node's packages what the markers say, in a workspace those at its top;
+// of a virtual environment its Python, and the packages with their versions. nil of another folder.
+func installed(root *os.Root, dir string) (text []byte) {
+	for at := dir; path.Base(at) == Modules; at = path.Join(path.Dir(path.Dir(at)), Modules) {
+		for _, name := range markers {
+			if said, err := root.ReadFile(path.Join(at, name)); err == nil {
+				text = append(append(text, name+"\n"...), said...)
+			}
+		}
+		if text != nil || at == Modules {
+			return text
+		}
 	}
-	for _, pattern := range []string{"lib/python*/site-packages/*.dist-info", "Lib/site-packages/*.dist-info"} {
+	text, _ = root.ReadFile(path.Join(dir, EnvironmentFile))
+	for _, pattern := range []string{"lib*/python*/site-packages/*.dist-info", "Lib/site-packages/*.dist-info"} {
 		found, _ := fs.Glob(root.FS(), path.Join(dir, pattern))
 		slices.Sort(found)
 		for _, p := range found {
@@ -94,7 +115,7 @@ func environment(root *os.Root, dir string) []byte {
 // the top.
 func Locks(dir string) (paths []string) {
 	names := environmentLocks
-	if path.Base(dir) == modules {
+	if path.Base(dir) == Modules {
 		names = moduleLocks
 	}
 	for _, at := range []string{path.Dir(dir), "."} {

@@ -134,9 +134,6 @@ func (v *View) Ignored(name string) (blob string, ok bool, err error) {
 		return "", false, nil
 	}
 	name = quote.Raw(name)
-	if installed := v.files.src.Installed(name); installed != "" {
-		return string(installed), true, nil
-	}
 	e, err := v.files.entryOnDisk(name)
 	if err != nil || e.Mode == 0 {
 		return "", true, err
