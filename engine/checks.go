@@ -117,7 +117,7 @@ func (r *run) checkTests() error {
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
 	data.Passed, data.Judges = passed && !failed, r.judged
-	_, data.WrittenAfter = r.verdict.tested.untested(r.ws.tree.Watches)
+	_, data.WrittenAfter = r.verdict.tested.untested()
 	r.judgeBlockers()
 	switch {
 	case len(data.Steps) == 0:

@@ -21,7 +21,7 @@ import (
 	"markmill/runs"
 )
 
-// readsFile is the list of what a step read first, in the folder of the step.
+// readsFile is the list of what a step read, in the folder of the step.
 const readsFile = "reads.jsonl"
 
 // readsOff says why the run does not watch what its steps read; "" if it does.
@@ -72,17 +72,18 @@ func (p *Plan) ownOutput() []string {
 	return own
 }
 
-// recordReads writes the list of what a step read first; nil if that is not known.
+// recordReads writes the list of what a step read; nil if that is not known.
 func (r *run) recordReads(dir string, change *worktree.Change) (*runs.ReadsData, error) {
 	if !r.ws.tree.SeesReads() {
 		return nil, nil
 	}
-	data := &runs.ReadsData{Count: len(change.Reads)}
-	if len(change.Reads) == 0 {
+	data := &runs.ReadsData{Count: len(change.Reads), All: change.Opened != nil}
+	reads := slices.Concat(change.Reads, change.Again())
+	if len(reads) == 0 {
 		return data, nil
 	}
 	var list bytes.Buffer
-	for _, in := range change.Reads {
+	for _, in := range reads {
 		if err := r.conceal(&in); err != nil {
 			return nil, err
 		}
@@ -128,7 +129,7 @@ func (r *run) reuseReads(was *runs.StepRecord) error {
 			return artifact(err)
 		}
 	}
-	r.ws.tree.CarryReads(list)
+	r.ws.tree.CarryReads(list, known.All)
 	return nil
 }
 
@@ -165,6 +166,9 @@ func (r *run) unread(ctx context.Context, was *runs.StepRecord) (bool, error) {
 
 // sameInput reports whether what was read is the same in a tree.
 func (e *Engine) sameInput(p *Plan, in *notebooks.Input, view *worktree.View) (bool, error) {
+	if in.Again != "" {
+		return true, nil
+	}
 	if in.Lock != "" {
 		blob, err := e.concealed(p, string(p.source.Installed(worktree.RawPath(in.Path))))
 		return blob == in.Blob, err
@@ -224,6 +228,7 @@ func (r *run) recordInputs(ctx context.Context) error {
 		}
 	}
 	if in.Unknown == "" {
+		in.Tests = r.verdict.tested.reads
 		if in.Programs, err = programs(r.rec.events); err != nil {
 			return err
 		}

@@ -236,6 +236,8 @@ type Inputs struct {
 	// Read is sorted by path. Of more than MaxInputs, folders stand for what was read in them, which is coarser and
 	// never less strict.
 	Read []Input `json:"read,omitempty"`
+	// Tests are the test steps of which it is known what they read, in the order in which they ran.
+	Tests []TestReads `json:"tests,omitempty"`
 	// Except are paths that count as absent in every tree: the output notebook of the run and the folder of its
 	// pictures.
 	Except []string `json:"except,omitempty"`
@@ -246,6 +248,31 @@ type Inputs struct {
 	Programs []Program `json:"programs,omitempty"`
 	// Dependencies are the folders of dependencies of the checkout that the steps had.
 	Dependencies []Dependency `json:"dependencies,omitempty"`
+}
+
+// TestReads is what a test step opened of the repository, also what earlier steps had read, and what an earlier step of
+// its session did, unless that is a shell's.
+type TestReads struct {
+	Step StepID `json:"step"`
+	// Files are names by folder, the root "."; none where the step judged nothing of the repository. They hold every
+	// judge file (IsJudgeFile) and every file that the run changed, and of the others the first MaxTestReads.
+	Files   map[string][]string `json:"files,omitempty"`
+	Omitted int                 `json:"omitted,omitzero"` // how many others there are
+}
+
+// MaxTestReads is how many files a TestReads lists that are no judge files and that the run did not change.
+const MaxTestReads = 200
+
+// JudgedNothing are the test steps that are known to have read no file of the repository.
+func (in *Inputs) JudgedNothing() (steps []StepID) {
+	if in != nil {
+		for _, t := range in.Tests {
+			if len(t.Files) == 0 {
+				steps = append(steps, t.Step)
+			}
+		}
+	}
+	return steps
 }
 
 // Dependency is a folder of dependencies that Git ignores.
@@ -289,7 +316,16 @@ type Input struct {
 	// Lock is the path of the file that says what is to be installed in a folder of dependencies. It is an input, too.
 	Lock string `json:"lock,omitzero"`
 	Step StepID `json:"step,omitzero"` // the first that read it; empty for the ends of interpreters
+	// Again is AgainFile or AgainFolder in the list of a step: it opened what an earlier step had read, or what the run
+	// had made. Nothing else is set then but Path.
+	Again string `json:"again,omitzero"`
 }
+
+// What Input.Again can be.
+const (
+	AgainFile   = "file"
+	AgainFolder = "folder"
+)
 
 // BlobMode returns the mode of a blob.
 func (in *Input) BlobMode() string {

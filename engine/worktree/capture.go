@@ -30,6 +30,7 @@ type Change struct {
 	Reads   Reads // what was read for the first time
 	// Opened is all that was opened since the last capture, not only for the first time; nil where that is not known.
 	Opened Opened
+	Unseen []string // folders that came, and in which it is not known what was opened
 }
 
 // Capture finds what changed since the last capture, however the step changed it, and commits the worktree's content as
@@ -70,6 +71,7 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	t.last, t.lastTree = commit, tree
 	t.changed = t.changed || len(c.Files) > 0
 	t.forget() // the engine has opened what changed
+	c.Unseen = t.watchNew()
 	clear(t.step)
 	return c, nil
 }

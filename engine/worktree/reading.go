@@ -23,11 +23,13 @@ import (
 
 // reading is what the run read of the base tree so far.
 type reading struct {
-	unknown string         // why it is not known; nothing else is set then
-	watch   *reads.Watcher // nil where unknown
+	unknown string          // why it is not known; nothing else is set then
+	watch   *reads.Watcher  // nil where unknown
+	watches map[string]bool // the folders that are watched: whether they are of the base
 	pending map[string]bool
-	walked  map[string]bool // what has changed, and by its access time was read
+	walked  map[string]bool // what by its access time was read at any time, and may have changed
 	carried map[string]bool // what the carried step that is captured next had read; nil for a step that runs
+	partly  bool            // of that step only what it was the first to read is known
 	replays map[string]bool // what carried steps read that ran again: the next step that runs depends on it
 	whole   bool            // the whole tree counts as read
 	lost    bool            // events were lost
@@ -44,7 +46,8 @@ const inPlace = "the run worked in the folder itself"
 
 // watchReads begins to watch what is read, after everything is in place.
 func (t *Tree) watchReads() {
-	r := &reading{pending: map[string]bool{}, walked: map[string]bool{}, replays: map[string]bool{},
+	r := &reading{watches: map[string]bool{}, pending: map[string]bool{}, walked: map[string]bool{},
+		replays: map[string]bool{},
 		files:   map[string]notebooks.StepID{},
 		folders: map[string]notebooks.StepID{}, ignored: map[string]object.Digest{},
 		dependencies: map[string]*dependency{}}
@@ -75,6 +78,7 @@ func (t *Tree) watched(yield func(string) bool) {
 	var below func(n *snapshot.Node, prefix string) bool
 	below = func(n *snapshot.Node, prefix string) bool {
 		for _, d := range n.Dirs {
+			t.reading.watches[prefix+d.Name] = true
 			if !yield(prefix+d.Name) || !below(d, prefix+d.Name+"/") {
 				return false
 			}
@@ -82,6 +86,28 @@ func (t *Tree) watched(yield func(string) bool) {
 		return true
 	}
 	below(t.root, "")
+}
+
+// watchNew watches the folders that the step made, and returns them: what was opened in them so far was not seen.
+func (t *Tree) watchNew() (unseen []string) {
+	if !t.SeesReads() {
+		return nil
+	}
+	r := t.reading
+	for p := range t.step {
+		for at := path.Dir(p); at != "." && t.root.Find(p) != nil; at = path.Dir(at) {
+			if _, watched := r.watches[at]; watched {
+				break
+			}
+			if err := r.watch.Add(at); err != nil && !disk.Gone(err) {
+				t.LoseReads("what steps read is not seen any more: " + err.Error())
+				return nil
+			}
+			r.watches[at] = false
+			unseen = append(unseen, quote.Escaped(at))
+		}
+	}
+	return unseen
 }
 
 // probeReads makes sure that a read shows, in the access time and as an event.
@@ -181,59 +207,92 @@ func (t *Tree) takeReads(keep func(path string) bool) {
 	opened, lost := r.watch.Take()
 	r.whole, r.lost = r.whole || lost, r.lost || lost
 	for p := range opened {
-		if keep(p) {
+		if folder, removed := strings.CutSuffix(p, "/"+reads.Removed); removed && folder != ".git" {
+			delete(r.watches, folder)
+		} else if keep(p) {
 			r.pending[p] = true
 		}
 	}
 }
 
-// walkedReads notes what a walk found by access times. The engine itself reads what has changed: that a step opened
-// such a file, only inotify tells.
+// walkedReads notes what a walk found by access times.
 func (t *Tree) walkedReads(found map[string]bool) {
 	for p := range found {
-		_, changed := t.total[p]
 		if strings.HasSuffix(p, "/") {
 			p = "/" + strings.TrimPrefix(p, "/")
 		}
-		if changed {
-			t.reading.walked[p] = true
-		} else {
-			t.reading.pending[p] = true
-		}
+		t.reading.walked[p] = true
 	}
 }
 
 // Reads is what a step read first: what no step before it read, of the base tree.
 type Reads []notebooks.Input
 
-// Opened is what a step opened: files of the base and of the run, also those that an earlier step read. A file that is
-// opened to be written is in it, too. Of a carried step it is what all steps up to it read.
+// Opened is what a step opened of the base and of what the run made, also what an earlier step read. A file that is
+// opened to be written is in it, too.
 type Opened map[string]bool
 
 // Split returns the files and the folders, with paths as in a Change; the root is ".".
 func (o Opened) Split() (files, folders map[string]bool) {
 	files, folders = map[string]bool{}, map[string]bool{}
 	for p := range o {
-		switch {
-		case strings.HasPrefix(p, ".git/"):
-		case strings.HasPrefix(p, "/"):
+		if strings.HasPrefix(p, "/") {
 			folders[quote.Escaped(cmp.Or(strings.Trim(p, "/"), "."))] = true
-		default:
+		} else {
 			files[quote.Escaped(p)] = true
 		}
 	}
 	return files, folders
 }
 
-// Watches reports whether everything is seen that opens files of a folder, whose path is as in a Change.
-func (t *Tree) Watches(folder string) bool {
-	if !t.SeesReads() {
-		return false
+// Again returns what was opened and is not among Reads, sorted.
+func (c *Change) Again() []notebooks.Input {
+	files, folders := c.Opened.Split()
+	for _, in := range c.Reads {
+		if in.Blob != "" {
+			delete(files, in.Path)
+		} else {
+			delete(folders, in.Path)
+		}
 	}
-	if folder == "." {
-		folder = ""
+	var out []notebooks.Input
+	for p := range files {
+		out = append(out, notebooks.Input{Path: p, Again: notebooks.AgainFile})
 	}
-	return t.reading.watch.Watches(quote.Raw(folder))
+	for p := range folders {
+		out = append(out, notebooks.Input{Path: p, Again: notebooks.AgainFolder})
+	}
+	slices.SortFunc(out, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// known reports whether a step is known to have read a path, which is that of a folder between slashes.
+func (r *reading) known(p string) bool {
+	of := r.files
+	if folder, ok := strings.CutPrefix(p, "/"); ok {
+		p, of = cmp.Or(strings.TrimSuffix(folder, "/"), "."), r.folders
+	}
+	_, known := of[p]
+	return known
+}
+
+// opened returns what is pending of the base and of what the run made, without what Git ignores.
+func (t *Tree) opened() Opened {
+	opened := Opened{}
+	for p := range t.reading.pending {
+		if strings.HasPrefix(p, "/") {
+			at := strings.Trim(p, "/")
+			if _, watched := t.reading.watches[at]; watched || at == "" || at == "." {
+				opened[p] = true
+			}
+			continue
+		}
+		e := t.root.Find(p)
+		if _, changed := t.total[p]; (changed || e != nil && e.Mode != 0) && !t.isOwn(p) {
+			opened[p] = true
+		}
+	}
+	return opened
 }
 
 // SeesReads reports whether what steps read is known.
@@ -260,6 +319,16 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 		return nil, nil, nil
 	}
 	r := t.reading
+	for p := range r.walked {
+		if _, changed := t.total[p]; changed {
+			continue // the engine itself reads what has changed: that a step did, only inotify tells
+		}
+		folder, listed := strings.CutPrefix(strings.TrimSuffix(p, "/"), "/")
+		if base := r.watches[folder]; !r.known(p) && (!listed || base || folder == "") {
+			r.pending[p] = true
+		}
+		delete(r.walked, p)
+	}
 	carried := r.carried != nil
 	if carried {
 		maps.Copy(r.replays, r.pending)
@@ -268,24 +337,13 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 		maps.Copy(r.pending, r.replays)
 		clear(r.replays)
 	}
-	opened := Opened(r.pending)
-	if len(r.walked) > 0 {
-		opened = maps.Clone(opened)
-		maps.Copy(r.pending, r.walked)
-		clear(r.walked)
-	}
-	out, err := t.firstReads(step)
-	if carried { // earlier records have only what was read first
-		for p := range r.files {
-			opened[p] = true
-		}
-		for p := range r.folders {
-			opened["/"+p] = true
-		}
-	}
-	if r.lost {
+	opened := t.opened()
+	if r.lost || carried && r.partly {
 		opened = nil
 	}
+	maps.Copy(r.pending, r.walked)
+	clear(r.walked)
+	out, err := t.firstReads(step)
 	return out, opened, err
 }
 
@@ -431,19 +489,20 @@ func (t *Tree) ignoredInput(p string) notebooks.Input {
 	return in
 }
 
-// CarryReads says what the carried step that is captured next had read first in an earlier run.
-func (t *Tree) CarryReads(list Reads) {
+// CarryReads says what the carried step that is captured next had read in an earlier run; with all, that is not only
+// what it was the first to read.
+func (t *Tree) CarryReads(list Reads, all bool) {
 	if !t.SeesReads() {
 		return
 	}
 	r := t.reading
-	r.carried = map[string]bool{}
+	r.carried, r.partly = map[string]bool{}, !all
 	for _, in := range list {
 		p := quote.Raw(in.Path)
 		switch {
 		case in.Tree != "":
 			r.whole = true
-		case in.Names != "":
+		case in.Names != "" || in.Again == notebooks.AgainFolder:
 			r.carried["/"+p] = true
 		default:
 			r.carried[p] = true

@@ -138,6 +138,9 @@ func Summary(run *runs.Run, evidence string, color bool) string {
 		}
 		parts = append(parts, strings.Join(codes, ", "))
 	}
+	for _, id := range run.Inputs.JudgedNothing() {
+		parts = append(parts, "judged nothing: step "+plain.Escape(string(id))+" read no file of the repository")
+	}
 	if v := run.Verification; v != nil && len(v.WrittenAfter) > 0 {
 		parts = append(parts, "written after the tests: "+plain.Some(v.WrittenAfter, 3))
 	}
