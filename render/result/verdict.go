@@ -270,6 +270,12 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 			by = ", which " + step + " changed"
 		}
 		return fmt.Sprintf("%s does not allow %s%s", code(b.Rule), paths, by)
+	case b.Rule == runs.RuleTestedIsLeft && strings.HasPrefix(b.Message, "changed during "): // of earlier versions
+		if b.Step == "" {
+			step = "the end of the interpreters"
+		}
+		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left", step,
+			paths)
 	case b.Step != "" && (b.Code == runs.CodeStepFailed || b.Code == runs.CodeTestsFailed ||
 		b.Code == runs.CodeVerificationFailed && b.Rule == ""):
 		return fmt.Sprintf("%s failed: %s", step, message)
