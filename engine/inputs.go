@@ -24,6 +24,9 @@ import (
 // readsFile is the list of what a step read, in the folder of the step.
 const readsFile = "reads.jsonl"
 
+// mostAgain is how many paths the event of a step lists by itself, so that no file is made for them.
+const mostAgain = 20
+
 // readsOff says why the run does not watch what its steps read; "" if it does.
 func (w *workspace) readsOff() string {
 	on := w.plan.notebook.Front.Reads
@@ -78,12 +81,18 @@ func (r *run) recordReads(dir string, change *worktree.Change) (*runs.ReadsData,
 		return nil, nil
 	}
 	data := &runs.ReadsData{Count: len(change.Reads), All: change.Opened != nil}
-	reads := slices.Concat(change.Reads, change.Again())
-	if len(reads) == 0 {
+	again := change.Again()
+	if len(change.Reads) == 0 && len(again) <= mostAgain {
+		for _, in := range again {
+			if in.Again == notebooks.AgainFolder {
+				in.Path += "/"
+			}
+			data.Again = append(data.Again, in.Path)
+		}
 		return data, nil
 	}
 	var list bytes.Buffer
-	for _, in := range reads {
+	for _, in := range slices.Concat(change.Reads, again) {
 		if err := r.conceal(&in); err != nil {
 			return nil, err
 		}
@@ -122,12 +131,9 @@ func (r *run) reuseReads(was *runs.StepRecord) error {
 		r.ws.tree.LoseReads(fmt.Sprintf("step %s is carried, and its run did not record what it read", was.Planned.ID))
 		return nil
 	}
-	var list worktree.Reads
-	if known.File != "" {
-		var err error
-		if list, err = r.rec.record.Reads(known); err != nil {
-			return artifact(err)
-		}
+	list, err := r.rec.record.Reads(known)
+	if err != nil {
+		return artifact(err)
 	}
 	r.ws.tree.CarryReads(list, known.All)
 	return nil

@@ -164,6 +164,9 @@ type ReadsData struct {
 	Digest Digest `json:"digest,omitzero"`
 	Count  int    `json:"count"`        // how much was read first
 	All    bool   `json:"all,omitzero"` // false in older records, and where events were lost
+	// Again is what would stand in the file, where that would hold nothing else and not much: paths, of folders with a
+	// slash at their end.
+	Again []string `json:"again,omitempty"`
 }
 
 // ProcessData is a process that a step left running.
