@@ -111,6 +111,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if nb.Front.InterruptOnTimeout {
 		nb.InterruptOnTimeout()
 	}
+	nb.Front.Artifacts = slices.Concat(e.Config.Artifacts, nb.Front.Artifacts)
 	p := &Plan{request: req, notebook: nb, began: began}
 	defer func() { p.ended = e.Now() }()
 	if p.source, err = e.source(req.Repository); err != nil {
@@ -366,7 +367,7 @@ func (p *Plan) checkFront() error {
 	for _, l := range []struct {
 		key      string
 		patterns []string
-	}{{"allow", f.Allow}, {"forbid", f.Forbid}, {"protect", f.Protect}} {
+	}{{"allow", f.Allow}, {"forbid", f.Forbid}, {"protect", f.Protect}, {"artifacts", f.Artifacts}} {
 		if pattern := badPattern(l.patterns); pattern != "" || slices.Contains(l.patterns, "") {
 			errs.add(bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", l.key, pattern),
 				`patterns are relative and use / , as "reports/**"`))

@@ -22,6 +22,7 @@ type tested struct {
 	read   map[string]bool            // files that a test step read
 	listed map[string]map[string]bool // folders that one listed: the extensions of what was read there
 	made   map[string]bool            // files that a test step made
+	astray map[string]bool            // artifacts that are code, and that a test step read
 	unseen map[string]bool            // folders of which it is not known what one read there
 
 	changed map[string]bool            // whatever the run changed
@@ -40,7 +41,7 @@ type fileChange struct {
 func (t *tested) step(id notebooks.StepID, change *worktree.Change, passedTest bool) {
 	if t.changed == nil {
 		t.changed, t.held = map[string]bool{}, map[string]map[string]bool{}
-		t.read, t.made, t.unseen = map[string]bool{}, map[string]bool{}, map[string]bool{}
+		t.read, t.made, t.unseen, t.astray = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 		t.listed = map[string]map[string]bool{}
 	}
 	var files []fileChange
@@ -57,14 +58,14 @@ func (t *tested) step(id notebooks.StepID, change *worktree.Change, passedTest b
 		if change.Opened == nil {
 			t.unknown = true
 		} else {
-			t.see(change, files, now)
+			t.see(id, change, files, now)
 		}
 	}
 	t.since, t.after = append(t.since, files...), append(t.after, files...)
 }
 
 // see notes what a test step saw: what earlier steps had changed of that is tested. now are the files that it changed.
-func (t *tested) see(change *worktree.Change, files []fileChange, now map[string]bool) {
+func (t *tested) see(id notebooks.StepID, change *worktree.Change, files []fileChange, now map[string]bool) {
 	for _, f := range files {
 		if f.came {
 			t.made[f.path] = true
@@ -80,6 +81,12 @@ func (t *tested) see(change *worktree.Change, files []fileChange, now map[string
 	for folder := range folders {
 		if t.listed[folder] == nil {
 			t.listed[folder] = map[string]bool{}
+		}
+	}
+	for _, p := range change.Artifacts {
+		if notebooks.IsCode(p) || notebooks.IsMixedFile(p) {
+			t.since = append(t.since, fileChange{id, p, true})
+			t.astray[p] = true
 		}
 	}
 	for p := range read {
@@ -152,8 +159,9 @@ func (t *tested) untested() (changed []fileChange, written []string) {
 	}
 	for _, c := range t.since {
 		folder := path.Dir(c.path)
-		if t.read[c.path] || !c.came && t.unseen[folder] || c.came && (notebooks.IsJudgeFile(c.path) ||
-			notebooks.IsMixedFile(c.path) || t.listed[folder][path.Ext(c.path)]) {
+		if t.read[c.path] || t.astray[c.path] || !c.came && t.unseen[folder] ||
+			c.came && (notebooks.IsJudgeFile(c.path) || notebooks.IsMixedFile(c.path) ||
+				t.listed[folder][path.Ext(c.path)]) {
 			changed = append(changed, c)
 		}
 	}
@@ -191,7 +199,11 @@ func (r *run) testedIsLeft() {
 	case came:
 		words = fmt.Sprintf("%s came during the last test step or after it, where a test reads what is there", names)
 	}
-	if came {
+	switch {
+	case r.verdict.tested.astray[paths[0]]:
+		words = fmt.Sprintf("%s is an artifact, which the change does not have, and a test read it", names)
+		remedy = "take it out of artifacts:"
+	case came:
 		remedy = fmt.Sprintf("if that is a result, name it in the front matter: artifacts: [%s]", names)
 	}
 	r.verdict.block(runs.Blocker{Code: runs.CodeDirtyEndingTree, Step: changed[0].step, Rule: runs.RuleTestedIsLeft,

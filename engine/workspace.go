@@ -73,6 +73,7 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
 		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(),
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
+		Artifacts: p.notebook.Front.Artifacts,
 		Processes: processes}
 	for _, m := range covered {
 		o.Objects = append(o.Objects, m.To)

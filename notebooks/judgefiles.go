@@ -86,6 +86,12 @@ func IsJudgeFile(name string) bool {
 	return false
 }
 
+// IsCode reports whether a file is a program in a language that test runners know, by its name.
+func IsCode(name string) bool {
+	return strings.Contains(" .py .js .mjs .cjs .ts .mts .jsx .tsx .go .rs .java .kt .scala .cs .php "+
+		".swift .rb .ex .exs .c .cc .cpp .h .hpp .sh .bash .pl .lua ", " "+path.Ext(name)+" ") && path.Ext(name) != ""
+}
+
 // IsMixedFile reports whether a file, by its path in the repository, is one of MixedTable.
 func IsMixedFile(name string) bool {
 	for _, mixed := range MixedTable {

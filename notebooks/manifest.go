@@ -43,10 +43,12 @@ type Manifest struct {
 	Contract *ManifestContract `json:"contract,omitempty"`
 	Judges   *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
 	// WrittenAfter are the files that came or changed during the last test step or after it, and that no test read.
-	WrittenAfter []string         `json:"written_after,omitempty"`
-	Lanes        *ManifestLanes   `json:"lanes,omitempty"`  // nil unless attempts were compared
-	Verdict      string           `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
-	Regions      []ManifestRegion `json:"regions"`          // set by Splice
+	WrittenAfter []string `json:"written_after,omitempty"`
+	// Artifacts are the results that the record has and that belong to no change: paths.
+	Artifacts []string         `json:"artifacts,omitempty"`
+	Lanes     *ManifestLanes   `json:"lanes,omitempty"`  // nil unless attempts were compared
+	Verdict   string           `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
+	Regions   []ManifestRegion `json:"regions"`          // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
 	ReportMode bool `json:"report_mode,omitzero"`
 	// Signature is an SSH signature of the manifest without this member; empty where no key is configured.
@@ -177,6 +179,7 @@ type ManifestContract struct {
 	Forbid    []string   `json:"forbid,omitempty"`
 	Report    bool       `json:"protect_report,omitzero"` // what protected judges say decides nothing
 	Protect   []string   `json:"protect,omitempty"`
+	Artifacts []string   `json:"artifacts,omitempty"` // patterns of results that belong to no change
 	Require   []string   `json:"require,omitempty"`
 	Limits    string     `json:"limits,omitzero"` // "files 10, lines 200"
 	Mode      string     `json:"mode,omitzero"`   // worktree, in-place, none

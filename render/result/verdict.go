@@ -41,8 +41,7 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 			line("- " + reason)
 		}
 	}
-	for _, words := range []string{judgedNothingWords(m.Inputs), judgesWords(m.Judges),
-		writtenAfterWords(m.WrittenAfter), checksWords(m), givenWords(m), headlineWords(m, headline)} {
+	for _, words := range append(Notices(m), checksWords(m), givenWords(m), headlineWords(m, headline)) {
 		if words != "" {
 			line("")
 			line(words)
@@ -274,8 +273,8 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		if b.Step == "" {
 			step = "the end of the interpreters"
 		}
-		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left", step,
-			paths)
+		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left",
+			step, paths)
 	case b.Step != "" && (b.Code == runs.CodeStepFailed || b.Code == runs.CodeTestsFailed ||
 		b.Code == runs.CodeVerificationFailed && b.Rule == ""):
 		return fmt.Sprintf("%s failed: %s", step, message)
@@ -292,6 +291,12 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		words = step + ": " + words
 	}
 	return words
+}
+
+// Notices are what a reader of a run should know besides its status and counts, as lines of Markdown.
+func Notices(m *notebooks.Manifest) []string {
+	return slices.DeleteFunc([]string{judgedNothingWords(m.Inputs), judgesWords(m.Judges),
+		writtenAfterWords(m.WrittenAfter), artifactsWords(m.Artifacts)}, func(words string) bool { return words == "" })
 }
 
 // judgedNothingWords names the test steps that read no file of the repository; "" without any.
@@ -327,6 +332,14 @@ func writtenAfterWords(paths []string) string {
 		return ""
 	}
 	return "Written after the tests, which did not read it: " + firstNames(paths)
+}
+
+// artifactsWords names the results that belong to no change; "" without any.
+func artifactsWords(paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	return "Artifacts, kept in the record: " + firstNames(paths)
 }
 
 // firstNames lists the first paths as Markdown, and how many more there are.
