@@ -126,8 +126,8 @@ func Vacuous(key string, value *yaml.Node) error {
 
 // frontNames are suggested, and listed, for an unknown key.
 var frontNames = []string{
-	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "artifacts", "limits",
-	"require",
+	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid",
+	"artifacts", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
 	"copy", "deps", "tree", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability",
 	"allow_errors", "interrupt_on_timeout",

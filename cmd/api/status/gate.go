@@ -163,6 +163,9 @@ func (g *Gated) against(o *Output) string {
 	if o.State != review.Current {
 		words = append(words, fmt.Sprintf("%s: %s", o.State, o.Why))
 	}
+	if len(o.Unread) > 0 {
+		words = append(words, o.UnreadWords())
+	}
 	if o.Proof != nil && !o.Proof.Reaches(g.Require) {
 		words = append(words, fmt.Sprintf("%s is required, and it is only %s", g.Require, o.Proof.Summary()))
 	}
