@@ -445,6 +445,15 @@ func firstOf(list []string) string {
 	return strings.Join(list[:3], ", ") + ", …"
 }
 
+// Submodules lists the submodules that are empty in the run.
+func (p *Plan) Submodules() (empty []worktree.Submodule, err error) {
+	if p.source == nil || p.mode() == runs.MutationInPlace {
+		return nil, nil
+	}
+	list, err := p.source.Submodules(p.base)
+	return slices.DeleteFunc(list, func(s worktree.Submodule) bool { return s.Lack == "" }), err
+}
+
 // LeftBehind lists the uncommitted files that the run does not see. The notebook is not one of them: it runs as it is
 // on disk. Neither is what was installed.
 func (p *Plan) LeftBehind() []string {

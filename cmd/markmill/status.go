@@ -201,7 +201,8 @@ type gateOptions struct {
 func (a *app) gateCommand() *cobra.Command {
 	var o gateOptions
 	c := &cobra.Command{
-		Use: "gate [REV | BASE..HEAD] [PATH...]", Short: "Pass only if every notebook that matters is current and passed",
+		Use:   "gate [REV | BASE..HEAD] [PATH...]",
+		Short: "Pass only if every notebook that matters is current and passed",
 		Long: `One exit code for a commit, a pull request, or a coding agent that wants to stop: every output notebook is
 current (it passed, and its source and all that its run read are as they were), and has the level of proof
 that --require and gate: of markmill.yaml demand. It prints the reasons, and for each the command that fixes it.

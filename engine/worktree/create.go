@@ -133,6 +133,9 @@ func (t *Tree) make(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := t.checkoutSubmodules(ctx); err != nil {
+		return err
+	}
 	if err := t.copyDirty(ctx); err != nil {
 		return err
 	}

@@ -86,6 +86,26 @@ func (t *Tree) watched(yield func(string) bool) {
 		return true
 	}
 	below(t.root, "")
+	for _, m := range t.modules {
+		m.tree.watchedBelow(m.path, yield)
+	}
+}
+
+// watchedBelow yields the folders of a submodule, and of those in it.
+func (t *Tree) watchedBelow(at string, yield func(string) bool) {
+	if !yield(strings.TrimSuffix(at, "/")) {
+		return
+	}
+	seen := map[string]bool{}
+	for prefix := range t.root.Entries() {
+		if prefix != "" && !seen[prefix] {
+			seen[prefix] = true
+			yield(at + strings.TrimSuffix(prefix, "/"))
+		}
+	}
+	for _, m := range t.modules {
+		m.tree.watchedBelow(at+m.path, yield)
+	}
 }
 
 // watchNew watches the folders that the step made, and returns them: what was opened in them so far was not seen.
@@ -209,6 +229,8 @@ func (t *Tree) takeReads(keep func(path string) bool) {
 	for p := range opened {
 		if folder, removed := strings.CutSuffix(p, "/"+reads.Removed); removed && folder != ".git" {
 			delete(r.watches, folder)
+		} else if sub := t.moduleOf(p); sub != "" {
+			r.pending[sub] = r.pending[sub] || keep(p)
 		} else if keep(p) {
 			r.pending[p] = true
 		}
@@ -437,7 +459,7 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 		}
 		was = *e
 	}
-	if was.Mode == disk.ModeGitlink {
+	if was.Mode == disk.ModeGitlink && t.moduleOf(p+"/") == "" {
 		return in, false, nil
 	}
 	in = notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(was.OID)), Step: step}

@@ -76,6 +76,7 @@ type Tree struct {
 	opaque      []string
 	ignored     map[string]bool                   // ignored files that steps wrote
 	stepIgnored map[string]bool                   // those that were written since the last capture
+	modules     []module                          // the submodules that are checked out
 	artifacts   rules.IgnoreFile                  // what Options.Artifacts names
 	ignoreFiles map[string]func() ([]byte, error) // the .gitignore of the beginning, by folder
 
