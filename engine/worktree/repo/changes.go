@@ -22,8 +22,8 @@ type PathChange struct {
 	New  bool   // it is there on the new side
 }
 
-// Changes lists the regular files and submodules that differ and whose name want accepts, by path. It reads only folders
-// that differ, and no files, except for those of the checkout that Git says were changed.
+// Changes lists the regular files and submodules that differ and whose name want accepts, by path. It reads only
+// folders that differ, and no files, except for those of the checkout that Git says were changed.
 func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error) {
 	found := map[string]patch.Delta{}
 	note := func(at string, was, is patch.Side) {
