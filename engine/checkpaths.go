@@ -43,6 +43,12 @@ func (r *run) checkPaths(ctx context.Context, files []runs.ChangedFile, data *ru
 			broken.add("forbid: "+pattern, path)
 		}
 	}
+	for _, a := range r.ws.tree.Artifacts() {
+		if pattern := firstMatch(r.plan.notebook.Front.Forbid, a.Path); pattern != "" {
+			data.Disallowed = append(data.Disallowed, a.Path)
+			broken.add("forbid: "+pattern, a.Path)
+		}
+	}
 	data.Blockers = append(data.Blockers, broken.blockers...)
 	astray, err := r.strayLinks(files)
 	if err != nil {

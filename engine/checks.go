@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"markmill/engine/schedule"
+	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -64,6 +65,9 @@ func (r *run) checkDiff(ctx context.Context) error {
 	if err := r.checkPaths(ctx, total.Files, &data, record); err != nil {
 		return err
 	}
+	if err := r.keepArtifacts(&data); err != nil {
+		return err
+	}
 	lines, bytes := 0, int64(0)
 	for _, c := range total.Files {
 		lines += c.Added + c.Deleted
@@ -99,6 +103,23 @@ func (r *run) checkDiff(ctx context.Context) error {
 	return r.rec.emit(runs.GitDiffChecked, "", data)
 }
 
+// keepArtifacts copies the results that belong to no change into the record.
+func (r *run) keepArtifacts(data *runs.DiffCheckedData) error {
+	for _, a := range r.ws.tree.Artifacts() {
+		name := path.Join(runs.ArtifactsDir, worktree.RawPath(a.Path))
+		if err := makeFolder(r.rec.record.File(filepath.FromSlash(path.Dir(name)))); err != nil {
+			return artifact(err)
+		}
+		size, digest, err := r.rec.keepFile("", a.File, name)
+		if err != nil {
+			return artifact(err)
+		}
+		data.Artifacts = append(data.Artifacts, runs.ArtifactData{Path: a.Path,
+			StreamData: runs.StreamData{File: name, Bytes: size, Digest: digest}})
+	}
+	return nil
+}
+
 // checkTests sums up the test steps.
 func (r *run) checkTests() error {
 	var data runs.VerificationData
@@ -117,7 +138,7 @@ func (r *run) checkTests() error {
 		failed = failed || bad(got.Status) || got.Status == runs.StepPending
 	}
 	data.Passed, data.Judges = passed && !failed, r.judged
-	_, data.WrittenAfter = r.verdict.tested.untested(r.ws.tree.Watches)
+	_, data.WrittenAfter = r.verdict.tested.untested()
 	r.judgeBlockers()
 	switch {
 	case len(data.Steps) == 0:

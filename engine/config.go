@@ -34,6 +34,7 @@ type Config struct {
 	Pool       string                 `yaml:"pool"`  // on, off; "" is on: worktrees of large repositories are used again
 	Reads      string                 `yaml:"reads"` // on, off; "" is on: what steps read is watched
 	Deps       []string               `yaml:"-"`     // ignored folders that steps get, besides the default ones
+	Artifacts  []string               `yaml:"-"`     // patterns of results that belong to no change
 	Gate       GateConfig             `yaml:"gate"`
 	Agents     map[string]AgentConfig `yaml:"agents"` // the admitted coding agents, by backend
 	Alerts     map[string]AlertTarget `yaml:"alerts"` // who can be told, by the names that notebooks use
@@ -156,13 +157,13 @@ func ParseConfig(file string, data []byte) (Config, error) {
 			cfg.Policy, err = readPolicy(file, value)
 		case "normalize":
 			cfg.Normalize, err = readNormalize(file, value)
-		case "deps":
-			var front notebooks.Front
-			if err = markdown.ReadKey(&front, "deps", value); err != nil {
+		case "deps", "artifacts":
+			key, front := root.Content[i].Value, notebooks.Front{Deps: cfg.Deps, Artifacts: cfg.Artifacts}
+			if err = markdown.ReadKey(&front, key, value); err != nil {
 				err = &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: value.Line, Col: value.Column,
-					Msg: "deps: " + err.Error()}
+					Msg: key + ": " + err.Error()}
 			}
-			cfg.Deps = front.Deps
+			cfg.Deps, cfg.Artifacts = front.Deps, front.Artifacts
 		}
 		if err != nil {
 			return cfg, err
@@ -194,7 +195,7 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
 	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
-		"normalize", "alerts", "repository", "deps"},
+		"normalize", "alerts", "repository", "deps", "artifacts"},
 	"agents.*": {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "network",
 		"start", "idle"},
 	"alerts.*":  {"webhook", "slack", "mail", "from", "server", "exec"},

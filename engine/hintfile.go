@@ -151,6 +151,12 @@ func (r *run) leftOut(s *PlannedStep, name string) string {
 		}
 	}
 	rel, ok := r.inWorktree(s, name)
+	empty, err := r.plan.Submodules()
+	for _, sub := range empty {
+		if err == nil && ok && (rel == sub.Path || strings.HasPrefix(rel, sub.Path+"/")) {
+			return fmt.Sprintf("the submodule %s %s", sub.Path, sub.Lack)
+		}
+	}
 	if !ok || !there(root, rel) || there(tree, rel) {
 		return ""
 	}

@@ -22,8 +22,11 @@ import (
 	"markmill/runs"
 )
 
-// readsFile is the list of what a step read first, in the folder of the step.
+// readsFile is the list of what a step read, in the folder of the step.
 const readsFile = "reads.jsonl"
+
+// mostAgain is how many paths the event of a step lists by itself, so that no file is made for them.
+const mostAgain = 20
 
 // readsOff says why the run does not watch what its steps read; "" if it does.
 func (w *workspace) readsOff() string {
@@ -95,17 +98,24 @@ func (p *Plan) ownOutput() []string {
 	return own
 }
 
-// recordReads writes the list of what a step read first; nil if that is not known.
+// recordReads writes the list of what a step read; nil if that is not known.
 func (r *run) recordReads(dir string, change *worktree.Change) (*runs.ReadsData, error) {
 	if !r.ws.tree.SeesReads() {
 		return nil, nil
 	}
-	data := &runs.ReadsData{Count: len(change.Reads)}
-	if len(change.Reads) == 0 {
+	data := &runs.ReadsData{Count: len(change.Reads), All: change.Opened != nil}
+	again := change.Again()
+	if len(change.Reads) == 0 && len(again) <= mostAgain {
+		for _, in := range again {
+			if in.Again == notebooks.AgainFolder {
+				in.Path += "/"
+			}
+			data.Again = append(data.Again, in.Path)
+		}
 		return data, nil
 	}
 	var list bytes.Buffer
-	for _, in := range change.Reads {
+	for _, in := range slices.Concat(change.Reads, again) {
 		if err := r.conceal(&in); err != nil {
 			return nil, err
 		}
@@ -144,14 +154,11 @@ func (r *run) reuseReads(was *runs.StepRecord) error {
 		r.ws.tree.LoseReads(fmt.Sprintf("step %s is carried, and its run did not record what it read", was.Planned.ID))
 		return nil
 	}
-	var list worktree.Reads
-	if known.File != "" {
-		var err error
-		if list, err = r.rec.record.Reads(known); err != nil {
-			return artifact(err)
-		}
+	list, err := r.rec.record.Reads(known)
+	if err != nil {
+		return artifact(err)
 	}
-	r.ws.tree.CarryReads(list)
+	r.ws.tree.CarryReads(list, known.All)
 	return nil
 }
 
@@ -188,6 +195,9 @@ func (r *run) unread(ctx context.Context, was *runs.StepRecord) (bool, error) {
 
 // sameInput reports whether what was read is the same in a tree.
 func (e *Engine) sameInput(p *Plan, in *notebooks.Input, view *worktree.View) (bool, error) {
+	if in.Again != "" {
+		return true, nil
+	}
 	blob, mode, err := view.Entry(in.Path)
 	if err != nil {
 		return false, err
@@ -250,6 +260,7 @@ func (r *run) recordInputs(ctx context.Context) error {
 		}
 	}
 	if in.Unknown == "" {
+		in.Tests = r.verdict.tested.reads
 		if in.Programs, err = programs(r.rec.events); err != nil {
 			return err
 		}

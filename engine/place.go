@@ -109,7 +109,11 @@ func (w *workspace) objectFolders() (covered []process.Mount, err error) {
 	if w.at == "" {
 		return nil, nil
 	}
-	for i, dir := range w.plan.source.ObjectDirs() {
+	modules, err := w.plan.source.ModuleObjects(w.plan.base)
+	if err != nil {
+		return nil, artifact(err)
+	}
+	for i, dir := range append(w.plan.source.ObjectDirs(), modules...) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil && sandbox.Within(real, []string{w.at}) {
 			to := filepath.Join(w.work.Objects, strconv.Itoa(i))
 			if err := os.Mkdir(to, 0o700); err != nil {

@@ -111,6 +111,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if nb.Front.InterruptOnTimeout {
 		nb.InterruptOnTimeout()
 	}
+	nb.Front.Artifacts = slices.Concat(e.Config.Artifacts, nb.Front.Artifacts)
 	p := &Plan{request: req, notebook: nb, began: began}
 	defer func() { p.ended = e.Now() }()
 	if p.source, err = e.source(req.Repository); err != nil {
@@ -366,7 +367,7 @@ func (p *Plan) checkFront() error {
 	for _, l := range []struct {
 		key      string
 		patterns []string
-	}{{"allow", f.Allow}, {"forbid", f.Forbid}, {"protect", f.Protect}} {
+	}{{"allow", f.Allow}, {"forbid", f.Forbid}, {"protect", f.Protect}, {"artifacts", f.Artifacts}} {
 		if pattern := badPattern(l.patterns); pattern != "" || slices.Contains(l.patterns, "") {
 			errs.add(bad(fmt.Sprintf("%s: %q is not a pattern of paths in the worktree", l.key, pattern),
 				`patterns are relative and use / , as "reports/**"`))
@@ -442,6 +443,15 @@ func firstOf(list []string) string {
 		return strings.Join(list, ", ")
 	}
 	return strings.Join(list[:3], ", ") + ", …"
+}
+
+// Submodules lists the submodules that are empty in the run.
+func (p *Plan) Submodules() (empty []worktree.Submodule, err error) {
+	if p.source == nil || p.mode() == runs.MutationInPlace {
+		return nil, nil
+	}
+	list, err := p.source.Submodules(p.base)
+	return slices.DeleteFunc(list, func(s worktree.Submodule) bool { return s.Lack == "" }), err
 }
 
 // LeftBehind lists the uncommitted files that the run does not see. The notebook is not one of them: it runs as it is

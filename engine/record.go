@@ -127,7 +127,8 @@ func (p *Plan) contract() runs.ContractData {
 	}
 	c := runs.ContractData{
 		TaskID: p.TaskID(), BaseCommit: string(p.base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid,
-		ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode, ForbiddenActions: f.ForbiddenActions,
+		ProtectedPaths: f.Protect, Artifacts: f.Artifacts, ProtectMode: f.ProtectMode,
+		ForbiddenActions: f.ForbiddenActions,
 		Limits:           runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
 		MutationMode:     p.mode(),
 		ApprovalRequired: p.needsApproval(), EvidenceExpectations: f.Require, RiskClass: f.Risk,

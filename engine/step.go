@@ -403,6 +403,7 @@ func (r *run) judge(s *PlannedStep, done *runs.StepFinishedData, change *worktre
 		return
 	}
 	r.verdict.tested.step(s.ID, change, s.Has(notebooks.TagTest) && !bad(done.Status))
+	r.verdict.tested.list(s, change)
 	if changed && s.Has(notebooks.TagNoChange) && !bad(done.Status) {
 		done.Status, done.Reason = runs.StepFailed, "it is tagged no-change and changed "+
 			firstOf(changedNames(change.Files))

@@ -115,6 +115,7 @@ func (w *workspace) make(ctx context.Context, processes func() []int) (err error
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
 		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(), Lister: p.lister,
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
+		Artifacts: p.notebook.Front.Artifacts,
 		Processes: processes}
 	if w.covered, err = w.objectFolders(); err != nil {
 		return err

@@ -46,10 +46,12 @@ type Manifest struct {
 	Contract *ManifestContract `json:"contract,omitempty"`
 	Judges   *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
 	// WrittenAfter are the files that came or changed during the last test step or after it, and that no test read.
-	WrittenAfter []string         `json:"written_after,omitempty"`
-	Lanes        *ManifestLanes   `json:"lanes,omitempty"`  // nil unless attempts were compared
-	Verdict      string           `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
-	Regions      []ManifestRegion `json:"regions"`          // set by Splice
+	WrittenAfter []string `json:"written_after,omitempty"`
+	// Artifacts are the results that the record has and that belong to no change: paths.
+	Artifacts []string         `json:"artifacts,omitempty"`
+	Lanes     *ManifestLanes   `json:"lanes,omitempty"`  // nil unless attempts were compared
+	Verdict   string           `json:"verdict,omitzero"` // digest of the region verdict; set by Splice
+	Regions   []ManifestRegion `json:"regions"`          // set by Splice
 	// ReportMode says that a page is to fold the code of every step, as of one tagged hide-input.
 	ReportMode bool `json:"report_mode,omitzero"`
 	// Signature is an SSH signature of the manifest without this member; empty where no key is configured.
@@ -186,6 +188,7 @@ type ManifestContract struct {
 	Forbid    []string   `json:"forbid,omitempty"`
 	Report    bool       `json:"protect_report,omitzero"` // what protected judges say decides nothing
 	Protect   []string   `json:"protect,omitempty"`
+	Artifacts []string   `json:"artifacts,omitempty"` // patterns of results that belong to no change
 	Require   []string   `json:"require,omitempty"`
 	Limits    string     `json:"limits,omitzero"` // "files 10, lines 200"
 	Mode      string     `json:"mode,omitzero"`   // worktree, in-place, none
@@ -251,6 +254,8 @@ type Inputs struct {
 	// Looked are the paths that were there of those that tools look for beside the files that they read, as pytest for
 	// pytest.ini, without those that they read.
 	Looked []string `json:"looked,omitempty"`
+	// Tests are the test steps of which it is known what they read, in the order in which they ran.
+	Tests []TestReads `json:"tests,omitempty"`
 	// Except are paths that count as absent in every tree: the output notebook of the run and the folder of its
 	// pictures.
 	Except []string `json:"except,omitempty"`
@@ -262,6 +267,31 @@ type Inputs struct {
 	// Dependencies are the folders of dependencies of the checkout that the steps had, or to which their environment
 	// led. The lock files are inputs of their own.
 	Dependencies []Dependency `json:"dependencies,omitempty"`
+}
+
+// TestReads is what a test step opened of the repository, also what earlier steps had read, and what an earlier step of
+// its session did, unless that is a shell's.
+type TestReads struct {
+	Step StepID `json:"step"`
+	// Files are names by folder, the root "."; none where the step judged nothing of the repository. They hold every
+	// judge file (IsJudgeFile) and every file that the run changed, and of the others the first MaxTestReads.
+	Files   map[string][]string `json:"files,omitempty"`
+	Omitted int                 `json:"omitted,omitzero"` // how many others there are
+}
+
+// MaxTestReads is how many files a TestReads lists that are no judge files and that the run did not change.
+const MaxTestReads = 200
+
+// JudgedNothing are the test steps that are known to have read no file of the repository.
+func (in *Inputs) JudgedNothing() (steps []StepID) {
+	if in != nil {
+		for _, t := range in.Tests {
+			if len(t.Files) == 0 {
+				steps = append(steps, t.Step)
+			}
+		}
+	}
+	return steps
 }
 
 // Dependency is a folder of dependencies that Git ignores.
@@ -307,7 +337,16 @@ type Input struct {
 	// Ignored says that Git ignores the file: no commit has it. Blob is a digest with a key of the store then.
 	Ignored bool   `json:"ignored,omitzero"`
 	Step    StepID `json:"step,omitzero"` // the first that read it; empty for the ends of interpreters
+	// Again is AgainFile or AgainFolder in the list of a step: it opened what an earlier step had read, or what the run
+	// had made. Nothing else is set then but Path.
+	Again string `json:"again,omitzero"`
 }
+
+// What Input.Again can be.
+const (
+	AgainFile   = "file"
+	AgainFolder = "folder"
+)
 
 // BlobMode returns the mode of a blob.
 func (in *Input) BlobMode() string {

@@ -170,6 +170,7 @@ type Front struct {
 	Allow, Forbid    []string
 	Protect          []string // files that judge the run: a change of one has the tests run again without it
 	ProtectMode      string   // "", "enforce", "report"
+	Artifacts        []string // patterns of results that belong to no change, where the base has none
 	Limits           Limits
 	Require          []string // diff, tests, clean, approval
 	ForbiddenActions []string

@@ -140,7 +140,8 @@ func TailLines(text string) (lines []string, more bool) {
 }
 
 // FailureText returns the text that best explains why a step failed: the traceback of its exception, else the end of
-// its standard error, else of its standard output. file holds the whole text, and cut says that more comes before. A
+// standard output where a test runner counted there and not on standard error, else the end of standard error, else of
+// standard output. file holds the whole text, and cut says that more comes before. A
 // file that cannot be read counts as empty, because only views use this.
 func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut bool) {
 	raised := ""
@@ -156,11 +157,12 @@ func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut 
 			return raised, f.Result, false
 		}
 	}
-	if strings.TrimSpace(stderr) != "" {
+	summary := func(text string) bool { return f.Tests != nil && runs.CountTests([]byte(text)) != nil }
+	stdout, moreOut := endOf(files, f.Stdout)
+	if strings.TrimSpace(stderr) != "" && (raised != "" || summary(stderr) || !summary(stdout)) {
 		return stderr, f.Stderr.File, more
 	}
-	stdout, more := endOf(files, f.Stdout)
-	return stdout, f.Stdout.File, more
+	return stdout, f.Stdout.File, moreOut
 }
 
 // endOf returns the end of a stream, and whether there is more.

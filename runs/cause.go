@@ -30,6 +30,9 @@ func (r *Run) Causes() []Cause {
 	var causes, consequences []Cause
 	for _, b := range list {
 		c := Cause{Blocker: b, Fix: Fix(b.Code)}
+		if b.Rule == RuleTestedIsLeft { // its message says it
+			c.Fix = ""
+		}
 		if slices.ContainsFunc(list, func(other Blocker) bool { return leadsTo(other, b) }) {
 			c.Consequence = true
 			consequences = append(consequences, c)
@@ -90,7 +93,7 @@ var fixes = map[string]string{
 	CodeApprovalMismatch:     "ask for an approval of the contract as it is now",
 	CodeTimeout:              "make the step quicker, or raise its timeout",
 	CodeDirtyStartingTree:    "commit or stash the changes",
-	CodeDirtyEndingTree:      "let nothing change after the last test, and nobody change the checkout meanwhile",
+	CodeDirtyEndingTree:      "let nobody change the checkout while a run goes on",
 	CodeArtifactWriteFailure: "make room or give the rights that the message names, and run again",
 	CodeProviderUnavailable:  "install what the message names; markmill doctor shows what is there",
 	CodeSecretLeaked:         "let no step print or write the secret",

@@ -44,7 +44,7 @@ func TestCauses(t *testing.T) {
 		var got []told
 		for _, cause := range run.Causes() {
 			got = append(got, told{cause.Code, cause.Consequence})
-			if cause.Fix == "" {
+			if cause.Fix == "" && cause.Rule != RuleTestedIsLeft { // its message says it
 				t.Errorf("%s: %s has no words how to mend it", c.name, cause.Code)
 			}
 		}

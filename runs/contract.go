@@ -14,6 +14,7 @@ type ContractData struct {
 	AllowedPaths         []string    `json:"allowed_paths"`
 	ForbiddenPaths       []string    `json:"forbidden_paths"`
 	ProtectedPaths       []string    `json:"protected_paths,omitempty"`
+	Artifacts            []string    `json:"artifacts,omitempty"`   // patterns of results that belong to no change
 	ProtectMode          string      `json:"protect_mode,omitzero"` // enforce, report; "" is enforce
 	ForbiddenActions     []string    `json:"forbidden_actions"`
 	Limits               LimitsData  `json:"limits"`

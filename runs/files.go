@@ -15,6 +15,7 @@ const (
 	OutputFile     = "output.md" // of a Markdown notebook; see Run.OutputFile
 	ReportFile     = "report.json"
 	ReportPageFile = "report.md"
+	ArtifactsDir   = "artifacts" // with the files that artifacts: names, by their paths
 	PatchFile      = "patch.diff"
 	TestLogFile    = "test.log"
 	TraceFile      = "trace.jsonl"

@@ -49,6 +49,9 @@ func (r *Run) eventFiles() []StreamData {
 	}
 	if r.Diff != nil {
 		files.add(r.Diff.Patch, r.Diff.PatchDigest)
+		for _, a := range r.Diff.Artifacts {
+			files.stream(a.StreamData)
+		}
 	}
 	if r.Verification != nil && r.Verification.Judges != nil {
 		for _, s := range r.Verification.Judges.Steps {

@@ -15,14 +15,22 @@ type DiffCheckedData struct {
 	AllowedPassed bool          `json:"allowed_passed"`
 	Disallowed    []string      `json:"disallowed,omitempty"`
 	// the first of the files that only ignore rules of the run hide
-	Hidden      []string  `json:"hidden,omitempty"`
-	HiddenCount int       `json:"hidden_count,omitzero"` // all of them
-	Blockers    []Blocker `json:"blockers,omitempty"`
-	Unseen      []string  `json:"unseen,omitempty"` // what may have been written without being found
-	Skipped     string    `json:"skipped,omitzero"` // why it was not checked
+	Hidden      []string `json:"hidden,omitempty"`
+	HiddenCount int      `json:"hidden_count,omitzero"` // all of them
+	// Artifacts are results that belong to the record and to no change.
+	Artifacts []ArtifactData `json:"artifacts,omitempty"`
+	Blockers  []Blocker      `json:"blockers,omitempty"`
+	Unseen    []string       `json:"unseen,omitempty"` // what may have been written without being found
+	Skipped   string         `json:"skipped,omitzero"` // why it was not checked
 	// In a folder outside a repository: what the patch leaves out, and why the content of files was not compared.
 	PatchOmits string `json:"patch_omits,omitzero"`
 	Unread     string `json:"unread,omitzero"`
+}
+
+// ArtifactData is a file that the run left and that artifacts: names.
+type ArtifactData struct {
+	Path string `json:"path"` // in the worktree
+	StreamData
 }
 
 // VerificationData is the data of verification.completed.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -84,10 +85,21 @@ func readScrap(line []byte) (ScrapData, error) {
 	return scrap, nil
 }
 
-// Reads reads the list of what a step read first.
+// Reads reads the list of what a step read.
 func (r *Record) Reads(d *ReadsData) ([]notebooks.Input, error) {
-	if d == nil || d.File == "" {
+	if d == nil {
 		return nil, nil
+	}
+	if d.File == "" {
+		var list []notebooks.Input
+		for _, name := range d.Again {
+			in := notebooks.Input{Path: name, Again: notebooks.AgainFile}
+			if folder, ok := strings.CutSuffix(name, "/"); ok {
+				in = notebooks.Input{Path: folder, Again: notebooks.AgainFolder}
+			}
+			list = append(list, in)
+		}
+		return list, nil
 	}
 	data, err := r.ReadFile(d.File)
 	if err != nil {

@@ -158,11 +158,15 @@ func (f *StepFinishedData) HidesFailures() bool {
 }
 
 // ReadsData names the list of what a step read first: what no step before it read, of the tree that the run began with.
-// The file has one notebooks.Input in a line.
+// The file has one notebooks.Input in a line. With All it goes on with what else the step opened (Input.Again).
 type ReadsData struct {
 	File   string `json:"file,omitzero"` // relative to the run directory; "" if it read nothing new
 	Digest Digest `json:"digest,omitzero"`
-	Count  int    `json:"count"` // lines
+	Count  int    `json:"count"`        // how much was read first
+	All    bool   `json:"all,omitzero"` // false in older records, and where events were lost
+	// Again is what would stand in the file, where that would hold nothing else and not much: paths, of folders with a
+	// slash at their end.
+	Again []string `json:"again,omitempty"`
 }
 
 // ProcessData is a process that a step left running.

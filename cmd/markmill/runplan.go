@@ -111,6 +111,11 @@ func (a *app) announce(plan *engine.Plan, o *runOptions) {
 		a.tell("markmill: uncommitted, and so not in the run: %s; --dirty include takes it along\n",
 			plain.Some(left, 3))
 	}
+	if empty, err := plan.Submodules(); err == nil { // else the run itself meets it
+		for _, sub := range empty {
+			a.tell("markmill: the submodule %s %s\n", plain.Escape(sub.Path), sub.Lack)
+		}
+	}
 	if option := o.savesMeanwhile(); option != "" {
 		a.tell("markmill: %s: OUTPUT is written once, at the end; meanwhile the record has each step, and what it "+
 			"prints as it comes\n", option)

@@ -98,12 +98,8 @@ func (a *app) statusOf(ctx context.Context, folder string, paths []string, at st
 		return nil, nil, err
 	}
 	o := status.Options{At: at, Getenv: a.getenv, Store: store}
-	for _, p := range paths {
-		rel, ok := repo.Relative(p)
-		if !ok {
-			return nil, nil, usagef("%s is not in the repository %s", p, repo.Root())
-		}
-		o.Paths = append(o.Paths, rel)
+	if o.Paths, err = pathsIn(repo, paths); err != nil {
+		return nil, nil, err
 	}
 	st, err := status.Of(ctx, repo, o)
 	if err != nil {
@@ -121,6 +117,18 @@ func (a *app) statusOf(ctx context.Context, folder string, paths []string, at st
 		}
 	}
 	return repo, st, nil
+}
+
+// pathsIn are paths from the root of a repository, which holds all of them.
+func pathsIn(repo *worktree.Source, paths []string) (list []string, err error) {
+	for _, p := range paths {
+		rel, ok := repo.Relative(p)
+		if !ok {
+			return nil, usagef("%s is not in the repository %s", p, repo.Root())
+		}
+		list = append(list, rel)
+	}
+	return list, nil
 }
 
 // repository is the one that a folder is in, with its store; "" is the working directory.
@@ -193,20 +201,22 @@ type gateOptions struct {
 func (a *app) gateCommand() *cobra.Command {
 	var o gateOptions
 	c := &cobra.Command{
-		Use: "gate [REV | BASE..HEAD]", Short: "Pass only if every notebook that matters is current and passed",
+		Use:   "gate [REV | BASE..HEAD] [PATH...]",
+		Short: "Pass only if every notebook that matters is current and passed",
 		Long: `One exit code for a commit, a pull request, or a coding agent that wants to stop: every output notebook is
 current (it passed, and its source and all that its run read are as they were), and has the level of proof
 that --require and gate: of markmill.yaml demand. It prints the reasons, and for each the command that fixes it.
 
-Without an argument the checkout is judged, uncommitted changes included. The settings of the base decide, so
-that a branch does not choose who judges it: BASE, or with ... where HEAD left it; else where the work left
-the default branch.
+Without a revision the checkout is judged, uncommitted changes included, and with paths only what is below them.
+The settings of the base decide, so that a branch does not choose who judges it: BASE, or with ... where HEAD
+left it; else where the work left the default branch.
 
 Exit codes: 0 pass, 1 an objection, 2 it cannot be judged.`,
-		Example: "  markmill gate\n  markmill gate origin/main...HEAD --require recorded\n  markmill gate v1.2 --json",
-		Args:    args(0, 1),
+		Example: "  markmill gate\n  markmill gate fix.md\n  markmill gate origin/main...HEAD --require recorded\n" +
+			"  markmill gate v1.2 --json",
+		Args: args(0, -1),
 		RunE: func(c *cobra.Command, words []string) error {
-			return troubled(a.gate(c.Context(), wordOr(words, ""), o))
+			return troubled(a.gate(c.Context(), words, o))
 		},
 	}
 	f := c.Flags()
@@ -216,7 +226,7 @@ Exit codes: 0 pass, 1 an objection, 2 it cannot be judged.`,
 	return c
 }
 
-func (a *app) gate(ctx context.Context, revisions string, o gateOptions) error {
+func (a *app) gate(ctx context.Context, words []string, o gateOptions) error {
 	level, _, err := review.ParseRequire(o.require)
 	if err != nil {
 		return usagef("--%w", err)
@@ -225,8 +235,22 @@ func (a *app) gate(ctx context.Context, revisions string, o gateOptions) error {
 	if err != nil {
 		return err
 	}
+	revisions := wordOr(words, "")
+	if len(words) > 0 && !strings.Contains(revisions, "..") {
+		_, resolved := repo.Resolve(revisions)
+		if _, err := os.Lstat(revisions); resolved != nil && err == nil { // a path
+			revisions = ""
+		}
+	}
+	if revisions != "" {
+		words = words[1:]
+	}
+	below, err := pathsIn(repo, words)
+	if err != nil {
+		return err
+	}
 	g, err := status.Gate(ctx, repo, revisions, status.GateOptions{Require: level, Now: a.now(),
-		Options: status.Options{Getenv: a.getenv, Store: store}})
+		Options: status.Options{Getenv: a.getenv, Store: store, Paths: below}})
 	if err != nil {
 		return err
 	}

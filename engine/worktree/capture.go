@@ -29,7 +29,9 @@ type Change struct {
 	Skipped []string
 	Reads   Reads // what was read for the first time
 	// Opened is all that was opened since the last capture, not only for the first time; nil where that is not known.
-	Opened Opened
+	Opened    Opened
+	Artifacts []string // that were read, and that an earlier step had written
+	Unseen    []string // folders that came, and in which it is not known what was opened
 }
 
 // Capture finds what changed since the last capture, however the step changed it, and commits the worktree's content as
@@ -59,6 +61,9 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	if err := t.describe(c, t.step); err != nil {
 		return nil, err
 	}
+	if t.SeesReads() {
+		c.Artifacts = t.readArtifacts()
+	}
 	if c.Reads, c.Opened, err = t.stepReads(notebooks.StepID(step)); err != nil {
 		return nil, err
 	}
@@ -70,7 +75,9 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	t.last, t.lastTree = commit, tree
 	t.changed = t.changed || len(c.Files) > 0
 	t.forget() // the engine has opened what changed
+	c.Unseen = t.watchNew()
 	clear(t.step)
+	clear(t.stepIgnored)
 	return c, nil
 }
 
@@ -137,7 +144,7 @@ func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, e
 	t.recheck = false
 	t.nested = w.Skipped
 	for path := range w.IgnoredPaths {
-		t.ignored[path] = true
+		t.ignored[path], t.stepIgnored[path] = true, true
 	}
 	// Mappings are looked at between the stat of a file and its hash: one that is made later changes the file's times.
 	if t.root.Touched && w.Mappings == nil && t.opt.Processes != nil {

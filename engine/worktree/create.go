@@ -61,7 +61,8 @@ func prepare(s *Source, o Options, take bool) (*Tree, error) {
 		return nil, fmt.Errorf("the worktree's folder must be absolute: %q", o.Dir)
 	}
 	t := &Tree{src: s, opt: o, top: o.Dir, root: &snapshot.Node{}, fmt: object.SHA1, recheck: true,
-		step: map[string]snapshot.Entry{}, total: map[string]snapshot.Entry{}, ignored: map[string]bool{}}
+		step: map[string]snapshot.Entry{}, total: map[string]snapshot.Entry{}, ignored: map[string]bool{},
+		stepIgnored: map[string]bool{}}
 	conf, common := rules.Settings(nil), ""
 	var err error
 	if s != nil {
@@ -132,6 +133,9 @@ func (t *Tree) make(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := t.checkoutSubmodules(ctx); err != nil {
+		return err
+	}
 	if err := t.copyDirty(ctx); err != nil {
 		return err
 	}
@@ -187,6 +191,7 @@ func (t *Tree) loadBase() error {
 		}
 	}
 	t.start, t.last, t.lastTree = t.base, t.base, t.baseTree
+	t.ignoreArtifacts()
 	return nil
 }
 
@@ -246,6 +251,7 @@ func (t *Tree) commitBase(ctx context.Context) error {
 	clear(t.step)
 	clear(t.total)
 	clear(t.ignored)
+	clear(t.stepIgnored)
 	return nil
 }
 

@@ -109,7 +109,8 @@ func (t *Tree) alternates(more ...string) string {
 var settingsTaken = map[string][]string{
 	"core": {"filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf", "eol", "safecrlf", "excludesfile",
 		"attributesfile", "quotepath"},
-	"filter": nil, "diff": nil, "merge": nil, "branch": nil,
+	"submodule": {"url", "active", "branch"},
+	"filter":    nil, "diff": nil, "merge": nil, "branch": nil,
 	"remote": {"url", "fetch", "tagopt"},
 }
 

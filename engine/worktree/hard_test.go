@@ -123,7 +123,7 @@ func TestNested(t *testing.T) {
 		strings.Join(c.Skipped, " ") != "fake/.git/ inside/repo/ was/.git/" {
 		t.Errorf("files %q, skipped %q", statuses(c), c.Skipped)
 	}
-	gittest.Must(t, os.Remove(filepath.Join(d, "module")))
+	gittest.Must(t, os.RemoveAll(filepath.Join(d, "module")))
 	gittest.GitIn(t, d, nil, "clone", "-q", sub.Dir, "module")
 	if c := capture(t, tree); len(c.Files) != 0 {
 		t.Errorf("a submodule at its commit: %q", statuses(c))

@@ -24,14 +24,15 @@ import (
 
 // reading is what the run read of the base tree so far.
 type reading struct {
-	unknown   string         // why it is not known; nothing else is set then
-	watch     *reads.Watcher // nil where unknown
+	unknown   string          // why it is not known; nothing else is set then
+	watch     *reads.Watcher  // nil where unknown
+	watches   map[string]bool // the folders that are watched: whether they are of the base
 	pending   map[string]bool
-	timed     map[string]bool     // of what is pending: what access times alone tell, which stay as they are
-	walked    map[string]bool     // what has changed, and by its access time was read
+	walked    map[string]bool     // what by its access time was read at any time, and may have changed
 	carried   map[string]bool     // what the carried step that is captured next had read; nil for one that runs
+	carriedOf map[string][]string // of the folders that it was the first to list: which names count
+	partly    bool                // of that step only what it was the first to read is known
 	replays   map[string]bool     // what carried steps read that ran again: the next one that runs depends on it
-	carriedOf map[string][]string // of the folders in carried: which names count
 	whole     bool                // the whole tree counts as read
 	lost      bool                // events were lost
 
@@ -55,7 +56,7 @@ const inPlace = "the run worked in the folder itself"
 
 // watchReads begins to watch what is read, after everything is in place.
 func (t *Tree) watchReads() {
-	r := &reading{pending: map[string]bool{}, timed: map[string]bool{}, walked: map[string]bool{},
+	r := &reading{watches: map[string]bool{}, pending: map[string]bool{}, walked: map[string]bool{},
 		replays: map[string]bool{},
 		files:   map[string]notebooks.StepID{},
 		folders: map[string]listed{}, ignored: map[string]object.Digest{},
@@ -87,6 +88,7 @@ func (t *Tree) watched(yield func(string) bool) {
 	var below func(n *snapshot.Node, prefix string) bool
 	below = func(n *snapshot.Node, prefix string) bool {
 		for _, d := range n.Dirs {
+			t.reading.watches[prefix+d.Name] = true
 			if !yield(prefix+d.Name) || !below(d, prefix+d.Name+"/") {
 				return false
 			}
@@ -94,6 +96,48 @@ func (t *Tree) watched(yield func(string) bool) {
 		return true
 	}
 	below(t.root, "")
+	for _, m := range t.modules {
+		m.tree.watchedBelow(m.path, yield)
+	}
+}
+
+// watchedBelow yields the folders of a submodule, and of those in it.
+func (t *Tree) watchedBelow(at string, yield func(string) bool) {
+	if !yield(strings.TrimSuffix(at, "/")) {
+		return
+	}
+	seen := map[string]bool{}
+	for prefix := range t.root.Entries() {
+		if prefix != "" && !seen[prefix] {
+			seen[prefix] = true
+			yield(at + strings.TrimSuffix(prefix, "/"))
+		}
+	}
+	for _, m := range t.modules {
+		m.tree.watchedBelow(at+m.path, yield)
+	}
+}
+
+// watchNew watches the folders that the step made, and returns them: what was opened in them so far was not seen.
+func (t *Tree) watchNew() (unseen []string) {
+	if !t.SeesReads() {
+		return nil
+	}
+	r := t.reading
+	for p := range t.step {
+		for at := path.Dir(p); at != "." && t.root.Find(p) != nil; at = path.Dir(at) {
+			if _, watched := r.watches[at]; watched {
+				break
+			}
+			if err := r.watch.Add(at); err != nil && !disk.Gone(err) {
+				t.LoseReads("what steps read is not seen any more: " + err.Error())
+				return nil
+			}
+			r.watches[at] = false
+			unseen = append(unseen, quote.Escaped(at))
+		}
+	}
+	return unseen
 }
 
 // probeReads makes sure that a read shows, in the access time and as an event.
@@ -193,61 +237,94 @@ func (t *Tree) takeReads(keep func(path string) bool) {
 	opened, lost := r.watch.Take()
 	r.whole, r.lost = r.whole || lost, r.lost || lost
 	for p := range opened {
-		if keep(p) {
+		if folder, removed := strings.CutSuffix(p, "/"+reads.Removed); removed && folder != ".git" {
+			delete(r.watches, folder)
+		} else if sub := t.moduleOf(p); sub != "" {
+			r.pending[sub] = r.pending[sub] || keep(p)
+		} else if keep(p) {
 			r.pending[p] = true
-			delete(r.timed, p)
 		}
 	}
 }
 
-// walkedReads notes what a walk found by access times. The engine itself reads what has changed: that a step opened
-// such a file, only inotify tells.
+// walkedReads notes what a walk found by access times.
 func (t *Tree) walkedReads(found map[string]bool) {
 	for p := range found {
-		_, changed := t.total[p]
 		if strings.HasSuffix(p, "/") {
 			p = "/" + strings.TrimPrefix(p, "/")
 		}
-		if changed {
-			t.reading.walked[p] = true
-		} else {
-			t.reading.timed[p] = !t.reading.pending[p] || t.reading.timed[p]
-			t.reading.pending[p] = true
-		}
+		t.reading.walked[p] = true
 	}
 }
 
 // Reads is what a step read first: what no step before it read, of the base tree.
 type Reads []notebooks.Input
 
-// Opened is what a step opened: files of the base and of the run, also those that an earlier step read. A file that is
-// opened to be written is in it, too. Of a carried step it is what all steps up to it read.
+// Opened is what a step opened of the base and of what the run made, also what an earlier step read. A file that is
+// opened to be written is in it, too.
 type Opened map[string]bool
 
 // Split returns the files and the folders, with paths as in a Change; the root is ".".
 func (o Opened) Split() (files, folders map[string]bool) {
 	files, folders = map[string]bool{}, map[string]bool{}
 	for p := range o {
-		switch {
-		case strings.HasPrefix(p, ".git/"):
-		case strings.HasPrefix(p, "/"):
+		if strings.HasPrefix(p, "/") {
 			folders[quote.Escaped(cmp.Or(strings.Trim(p, "/"), "."))] = true
-		default:
+		} else {
 			files[quote.Escaped(p)] = true
 		}
 	}
 	return files, folders
 }
 
-// Watches reports whether everything is seen that opens files of a folder, whose path is as in a Change.
-func (t *Tree) Watches(folder string) bool {
-	if !t.SeesReads() {
-		return false
+// Again returns what was opened and is not among Reads, sorted.
+func (c *Change) Again() []notebooks.Input {
+	files, folders := c.Opened.Split()
+	for _, in := range c.Reads {
+		if in.Blob != "" {
+			delete(files, in.Path)
+		} else {
+			delete(folders, in.Path)
+		}
 	}
-	if folder == "." {
-		folder = ""
+	var out []notebooks.Input
+	for p := range files {
+		out = append(out, notebooks.Input{Path: p, Again: notebooks.AgainFile})
 	}
-	return t.reading.watch.Watches(quote.Raw(folder))
+	for p := range folders {
+		out = append(out, notebooks.Input{Path: p, Again: notebooks.AgainFolder})
+	}
+	slices.SortFunc(out, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// known reports whether a step is known to have read a path, which is that of a folder between slashes.
+func (r *reading) known(p string) bool {
+	if folder, ok := strings.CutPrefix(p, "/"); ok {
+		_, known := r.folders[cmp.Or(strings.TrimSuffix(folder, "/"), ".")]
+		return known
+	}
+	_, known := r.files[p]
+	return known
+}
+
+// opened returns what is pending of the base and of what the run made, without what Git ignores.
+func (t *Tree) opened() Opened {
+	opened := Opened{}
+	for p := range t.reading.pending {
+		if strings.HasPrefix(p, "/") {
+			at := strings.Trim(p, "/")
+			if _, watched := t.reading.watches[at]; watched || at == "" || at == "." {
+				opened[p] = true
+			}
+			continue
+		}
+		e := t.root.Find(p)
+		if _, changed := t.total[p]; (changed || e != nil && e.Mode != 0) && !t.isOwn(p) {
+			opened[p] = true
+		}
+	}
+	return opened
 }
 
 // SeesReads reports whether what steps read is known.
@@ -274,8 +351,23 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 		return nil, nil, nil
 	}
 	r := t.reading
+	for p := range r.walked {
+		if _, changed := t.total[p]; changed {
+			continue // the engine itself reads what has changed: that a step did, only inotify tells
+		}
+		folder, listed := strings.CutPrefix(strings.TrimSuffix(p, "/"), "/")
+		if base := r.watches[folder]; !r.known(p) && (!listed || base || folder == "") {
+			r.pending[p] = true
+		}
+		delete(r.walked, p)
+	}
 	carried := r.carried != nil
-	of := func(folder string) []string { return r.carriedOf[folder] }
+	of := func(folder string) []string {
+		if of, first := r.carriedOf[folder]; first {
+			return of
+		}
+		return r.folders[folder].of
+	}
 	if carried {
 		maps.Copy(r.replays, r.pending)
 		r.pending, r.carried = r.carried, nil
@@ -284,24 +376,13 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 		clear(r.replays)
 		of = r.namesOf(t.lister(step))
 	}
-	opened := Opened(r.pending)
-	if len(r.walked) > 0 {
-		opened = maps.Clone(opened)
-		maps.Copy(r.pending, r.walked)
-		clear(r.walked)
-	}
-	out, err := t.firstReads(step, of)
-	if carried { // earlier records have only what was read first
-		for p := range r.files {
-			opened[p] = true
-		}
-		for p := range r.folders {
-			opened["/"+p] = true
-		}
-	}
-	if r.lost {
+	opened := t.opened()
+	if r.lost || carried && r.partly {
 		opened = nil
 	}
+	maps.Copy(r.pending, r.walked)
+	clear(r.walked)
+	out, err := t.firstReads(step, of)
 	return out, opened, err
 }
 
@@ -317,8 +398,7 @@ func (t *Tree) lister(step notebooks.StepID) listing.Lister {
 func (r *reading) namesOf(l listing.Lister) func(folder string) []string {
 	opened := map[string]bool{}
 	for p := range r.pending {
-		_, known := r.files[p]
-		if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, ".git/") && !(known && r.timed[p]) {
+		if !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, ".git/") {
 			opened[p] = true
 		}
 	}
@@ -337,7 +417,6 @@ func (t *Tree) firstReads(step notebooks.StepID, of func(folder string) []string
 	var out Reads
 	ignored := len(r.ignored)
 	for _, p := range slices.Sorted(maps.Keys(r.pending)) {
-		timed := r.timed[p]
 		switch {
 		case strings.HasPrefix(p, "/"):
 			p = strings.Trim(p, "/")
@@ -351,7 +430,7 @@ func (t *Tree) firstReads(step notebooks.StepID, of func(folder string) []string
 			now := listed{step, of(p)}
 			if known {
 				now = listed{was.step, listing.Union(was.of, now.of)}
-				if timed || slices.Equal(was.of, now.of) { // an access time may be that of the earlier step
+				if slices.Equal(was.of, now.of) {
 					continue
 				}
 			}
@@ -390,7 +469,7 @@ func (t *Tree) firstReads(step notebooks.StepID, of func(folder string) []string
 			}
 		}
 	}
-	r.pending, r.timed = map[string]bool{}, map[string]bool{}
+	r.pending = map[string]bool{}
 	if len(r.ignored) > ignored { // readFile has opened them, and the folders above
 		t.forget()
 	}
@@ -421,7 +500,7 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 		}
 		was = *e
 	}
-	if was.Mode == disk.ModeGitlink {
+	if was.Mode == disk.ModeGitlink && t.moduleOf(p+"/") == "" {
 		return in, false, nil
 	}
 	in = notebooks.Input{Path: quote.Escaped(p), Blob: string(t.fmt.OID(was.OID)), Step: step}
@@ -471,13 +550,14 @@ func (t *Tree) ignoredInput(p string) notebooks.Input {
 		Step: t.reading.files[p]}
 }
 
-// CarryReads says what the carried step that is captured next had read first in an earlier run.
-func (t *Tree) CarryReads(list Reads) {
+// CarryReads says what the carried step that is captured next had read in an earlier run; with all, that is not only
+// what it was the first to read.
+func (t *Tree) CarryReads(list Reads, all bool) {
 	if !t.SeesReads() {
 		return
 	}
 	r := t.reading
-	r.carried, r.carriedOf = map[string]bool{}, map[string][]string{}
+	r.carried, r.carriedOf, r.partly = map[string]bool{}, map[string][]string{}, !all
 	for _, in := range list {
 		p := quote.Raw(in.Path)
 		switch {
@@ -485,6 +565,8 @@ func (t *Tree) CarryReads(list Reads) {
 			r.whole = true
 		case in.Names != "":
 			r.carried["/"+p], r.carriedOf[p] = true, in.Of
+		case in.Again == notebooks.AgainFolder:
+			r.carried["/"+p] = true
 		default:
 			r.carried[p] = true
 		}

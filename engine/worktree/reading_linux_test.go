@@ -132,14 +132,19 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestReadsOfSteps: each step has what it read first, and a file that an earlier step made is no input.
+// TestReadsOfSteps: each step has what it read first, and a file that an earlier step made is no input. What it opened
+// has both, in folders that the run made, too.
 func TestReadsOfSteps(t *testing.T) {
 	tree := readTree(t, worktree.Options{})
-	for _, step := range []struct{ script, want string }{
-		{"cat a; echo made > made", "a"},
-		{"cat a b made", "b"},
-		{"cat a b made lib/x", "lib/x"},
-		{"cat a", ""},
+	for _, step := range []struct{ script, want, again string }{
+		{"cat a; echo made > made", "a", "made"},
+		{"cat a b made; mkdir -p new/er; echo 1 > new/er/f", "b", "a made"},
+		{"cat a b made lib/x new/er/f", "lib/x", "a b made new/er/f"},
+		{"mv new moved", "", ""},
+		{"cat moved/er/f; rm -r moved; mkdir moved; echo 1 > moved/g", "", "moved/er/f"},
+		{"cat moved/g; ls moved >/dev/null", "", "moved/ moved/g"},
+		{"cat a", "", "a"},
+		{"true", "", ""},
 	} {
 		shell(t, tree, step.script)
 		change, err := tree.Capture(t.Context(), "s", "s")
@@ -148,6 +153,13 @@ func TestReadsOfSteps(t *testing.T) {
 		}
 		if got := strings.Join(paths(change.Reads), " "); got != step.want {
 			t.Errorf("%s: it read %q, want %q", step.script, got, step.want)
+		}
+		var again []string
+		for _, in := range change.Again() {
+			again = append(again, in.Path+map[string]string{notebooks.AgainFolder: "/"}[in.Again])
+		}
+		if got := strings.Join(again, " "); got != step.again {
+			t.Errorf("%s: it also opened %q, want %q", step.script, got, step.again)
 		}
 	}
 }
@@ -173,7 +185,7 @@ func TestReadsOfCarriedSteps(t *testing.T) {
 			gittest.Must(t, errors.Join(err, unix.Close(fd)))
 		}
 		if step.carried != nil {
-			tree.CarryReads(step.carried)
+			tree.CarryReads(step.carried, false)
 		}
 		change, err := tree.Capture(t.Context(), step.name, step.name)
 		if err != nil {

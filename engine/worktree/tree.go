@@ -25,6 +25,7 @@ type Options struct {
 	IncludeDirty bool            // take the user's uncommitted changes along, as a base of their own
 	Reverse      []Restored      // files that begin with an earlier content: the base is a commit of its own then
 	Copy         []string        // patterns, as in .gitignore, of ignored files to take along
+	Artifacts    []string        // patterns as in allow: of results that belong to no change, where the base has none
 	Author       object.Identity // of the commits, which it also commits
 	Now          func() time.Time
 	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
@@ -79,6 +80,9 @@ type Tree struct {
 	// repositories and submodules inside that a run in place began with
 	opaque      []string
 	ignored     map[string]bool                   // ignored files that steps wrote
+	stepIgnored map[string]bool                   // those that were written since the last capture
+	modules     []module                          // the submodules that are checked out
+	artifacts   rules.IgnoreFile                  // what Options.Artifacts names
 	ignoreFiles map[string]func() ([]byte, error) // the .gitignore of the beginning, by folder
 
 	// What each path that changed was: since the last capture, and since the base.

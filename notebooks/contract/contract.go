@@ -14,6 +14,7 @@ import (
 type Terms struct {
 	Allow, Forbid, Protect []string // patterns of paths
 	ProtectReport          bool     // what protected judges say decides nothing
+	Artifacts              []string
 	Require                []string
 	Limits                 map[string]int64 // files, lines, bytes; what is not in it has no limit
 	Mode                   string
@@ -26,8 +27,9 @@ type Terms struct {
 
 // Of returns the terms of a front matter, or of a policy, which has the same keys.
 func Of(f notebooks.Front) Terms {
-	t := Terms{Allow: f.Allow, Forbid: f.Forbid, Protect: f.Protect, ProtectReport: f.ProtectMode == "report",
-		Require: f.Require, Limits: map[string]int64{}, Mode: f.Mode, Sandbox: f.Sandbox, Network: f.Network,
+	t := Terms{Allow: f.Allow, Forbid: f.Forbid, Protect: f.Protect, Artifacts: f.Artifacts,
+		ProtectReport: f.ProtectMode == "report",
+		Require:       f.Require, Limits: map[string]int64{}, Mode: f.Mode, Sandbox: f.Sandbox, Network: f.Network,
 		Approval: f.Approval == "required" || slices.Contains(f.Require, "approval"), AllowErrors: f.AllowErrors,
 		InterruptOnTimeout: f.InterruptOnTimeout}
 	for name, n := range map[string]int64{"files": int64(f.Limits.Files), "lines": int64(f.Limits.Lines),
@@ -44,7 +46,8 @@ func OfManifest(c *notebooks.ManifestContract) Terms {
 	if c == nil {
 		return Terms{}
 	}
-	t := Terms{Allow: c.Allow, Forbid: c.Forbid, Protect: c.Protect, ProtectReport: c.Report, Require: c.Require,
+	t := Terms{Allow: c.Allow, Forbid: c.Forbid, Protect: c.Protect, Artifacts: c.Artifacts,
+		ProtectReport: c.Report, Require: c.Require,
 		Limits: map[string]int64{}, Mode: c.Mode, Sandbox: c.Sandbox, Network: c.Network,
 		Approval: c.Approval != "" || slices.Contains(c.Require, "approval")}
 	for part := range strings.SplitSeq(c.Limits, ",") {
@@ -81,6 +84,9 @@ func Wider(old, now Terms) []string {
 		if gone := without(list.old, list.now); len(gone) > 0 {
 			say("%s lost %s", list.name, strings.Join(gone, ", "))
 		}
+	}
+	if more := without(now.Artifacts, old.Artifacts); len(more) > 0 {
+		say("artifacts has %s now: such files belong to no change", strings.Join(more, ", "))
 	}
 	kept := func(r string) bool { return slices.Contains(now.Require, r) }
 	if gone := slices.DeleteFunc(slices.Clone(old.Require), kept); len(gone) > 0 {

@@ -44,6 +44,7 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"allow":     func(f *notebooks.Front, n *yaml.Node) error { return patterns(n, &f.Allow) },
 	"forbid":    func(f *notebooks.Front, n *yaml.Node) error { return patterns(n, &f.Forbid) },
 	"protect":   func(f *notebooks.Front, n *yaml.Node) error { return patterns(n, &f.Protect) },
+	"artifacts": func(f *notebooks.Front, n *yaml.Node) error { return patterns(n, &f.Artifacts) },
 	"protect-mode": func(f *notebooks.Front, n *yaml.Node) error {
 		return oneOf(n, &f.ProtectMode, "enforce", "report")
 	},
@@ -129,7 +130,8 @@ func Vacuous(key string, value *yaml.Node) error {
 
 // frontNames are suggested, and listed, for an unknown key.
 var frontNames = []string{
-	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid", "limits", "require",
+	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid",
+	"artifacts", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
 	"copy", "deps", "tree", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability",
 	"allow_errors", "interrupt_on_timeout",

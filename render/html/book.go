@@ -124,7 +124,7 @@ func (p *book) top(st state, words string, lead, warning, rows, below markup) ma
 	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s%s%s<table `+
 		`class="facts">`, markup(st), verdictSign(st, words), words, cleanLine(p.title),
 		lead, p.reasons(p.manifest), warning)
-	runRows(&w, p.manifest)
+	p.runRows(&w, p.manifest)
 	w.put("%s</table>%s</section>\n", rows, below)
 	return w.markup()
 }

@@ -49,6 +49,9 @@ func Review(r *review.Review) []byte {
 	if words := r.ProofWords(); words != "" {
 		top.put(`<p class="lead">Proof: %s</p>`, words)
 	}
+	if words := r.ReadsWords(); words != "" {
+		top.put(`<p class="lead">What the tests read is not known: %s</p>`, cleanLine(words))
+	}
 	top.put(`<table class="facts">`)
 	if len(r.Findings) > 0 {
 		top.put(`<tr><th>Look at first</th><td><table class="list">`)

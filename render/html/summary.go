@@ -56,8 +56,8 @@ func (p *page) reasons(m *notebooks.Manifest) markup {
 	return w.markup()
 }
 
-// runRows writes whether the run was partial, and who approved it.
-func runRows(w *writer, m *notebooks.Manifest) {
+// runRows writes whether the run was partial, who approved it, and what else a reader should know.
+func (p *page) runRows(w *writer, m *notebooks.Manifest) {
 	if m == nil {
 		return
 	}
@@ -66,6 +66,9 @@ func runRows(w *writer, m *notebooks.Manifest) {
 	}
 	if m.Contract != nil && m.Contract.Approval != "" {
 		w.put(`<tr><th>Approval</th><td>%s</td></tr>`, cleanLine(m.Contract.Approval))
+	}
+	for _, words := range result.Notices(m) {
+		w.put(`<tr><th>Note</th><td>%s</td></tr>`, p.sentence(words))
 	}
 }
 

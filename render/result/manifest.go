@@ -37,6 +37,11 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 		m.WrittenAfter = run.Verification.WrittenAfter
 		m.WrittenAfter = m.WrittenAfter[:min(len(m.WrittenAfter), notebooks.MaxManifestChanges)]
 	}
+	if run.Diff != nil {
+		for _, a := range run.Diff.Artifacts[:min(len(run.Diff.Artifacts), notebooks.MaxManifestChanges)] {
+			m.Artifacts = append(m.Artifacts, a.Path)
+		}
+	}
 	m.ChangedIn, m.Unchecked = run.ChangedIn(), run.Tree != nil && run.Tree.Unchecked
 	return m
 }
@@ -205,8 +210,9 @@ func manifestContract(run *runs.Run) *notebooks.ManifestContract {
 	}
 	return &notebooks.ManifestContract{
 		Allow: c.AllowedPaths, AllowAlso: c.AllowedAlso, Forbid: c.ForbiddenPaths, Protect: c.ProtectedPaths,
-		Report: c.ProtectMode == "report", Require: c.EvidenceExpectations, Limits: strings.Join(limits, ", "),
-		Mode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Tree: c.Tree,
+		Report: c.ProtectMode == "report", Artifacts: c.Artifacts, Require: c.EvidenceExpectations,
+		Limits: strings.Join(limits, ", "),
+		Mode:   c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Tree: c.Tree,
 		Approval: approvedBy(run),
 	}
 }

@@ -41,8 +41,7 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 			line("- " + reason)
 		}
 	}
-	for _, words := range []string{judgesWords(m.Judges), writtenAfterWords(m.WrittenAfter), checksWords(m),
-		givenWords(m), headlineWords(m, headline)} {
+	for _, words := range append(Notices(m), checksWords(m), givenWords(m), headlineWords(m, headline)) {
 		if words != "" {
 			line("")
 			line(words)
@@ -270,13 +269,12 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 			by = ", which " + step + " changed"
 		}
 		return fmt.Sprintf("%s does not allow %s%s", code(b.Rule), paths, by)
-	case b.Code == runs.CodeDirtyEndingTree && b.Rule == runs.RuleTestedIsLeft:
+	case b.Rule == runs.RuleTestedIsLeft && strings.HasPrefix(b.Message, "changed during "): // of earlier versions
 		if b.Step == "" {
 			step = "the end of the interpreters"
 		}
-		return fmt.Sprintf("%s changed %s during the last test or after it, so what was "+
-			"tested is not what is left", step,
-			paths)
+		return fmt.Sprintf("%s changed %s during the last test or after it, so what was tested is not what is left",
+			step, paths)
 	case b.Step != "" && (b.Code == runs.CodeStepFailed || b.Code == runs.CodeTestsFailed ||
 		b.Code == runs.CodeVerificationFailed && b.Rule == ""):
 		return fmt.Sprintf("%s failed: %s", step, message)
@@ -286,13 +284,31 @@ func BlockerMarkdown(b *notebooks.ManifestBlocker) string {
 		return fmt.Sprintf("%s rejected: %s", step, message)
 	}
 	words := message
-	if b.Rule != "" && !strings.Contains(b.Message, b.Rule) && b.Rule != runs.RuleSourceAsItWas {
+	if b.Rule != "" && !strings.Contains(b.Message, b.Rule) && b.Code != runs.CodeDirtyEndingTree {
 		words = code(b.Rule) + ": " + words
 	}
 	if b.Step != "" {
 		words = step + ": " + words
 	}
 	return words
+}
+
+// Notices are what a reader of a run should know besides its status and counts, as lines of Markdown.
+func Notices(m *notebooks.Manifest) []string {
+	return slices.DeleteFunc([]string{judgedNothingWords(m.Inputs), judgesWords(m.Judges),
+		writtenAfterWords(m.WrittenAfter), artifactsWords(m.Artifacts)}, func(words string) bool { return words == "" })
+}
+
+// judgedNothingWords names the test steps that read no file of the repository; "" without any.
+func judgedNothingWords(in *notebooks.Inputs) string {
+	var steps []string
+	for _, id := range in.JudgedNothing() {
+		steps = append(steps, string(id))
+	}
+	if steps == nil {
+		return ""
+	}
+	return "**Judged nothing**, as it read no file of the repository: " + firstNames(steps)
 }
 
 // judgesWords names the protected files that changed, and says how the tests went without the change.
@@ -316,6 +332,14 @@ func writtenAfterWords(paths []string) string {
 		return ""
 	}
 	return "Written after the tests, which did not read it: " + firstNames(paths)
+}
+
+// artifactsWords names the results that belong to no change; "" without any.
+func artifactsWords(paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	return "Artifacts, kept in the record: " + firstNames(paths)
 }
 
 // firstNames lists the first paths as Markdown, and how many more there are.

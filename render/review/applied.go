@@ -35,7 +35,7 @@ func (r *reviewer) applied(output string, m *notebooks.Manifest) *Applied {
 	}
 	r.learn()
 	a := &Applied{Unseen: m.ChangesOmitted}
-	untouched := 0
+	untouched, links := 0, true
 	for i := range m.Changes {
 		c := &m.Changes[i]
 		is, was := r.has(c)
@@ -46,12 +46,15 @@ func (r *reviewer) applied(output string, m *notebooks.Manifest) *Applied {
 			untouched++
 		}
 		a.Files = append(a.Files, c.Path)
+		links = links && c.NewMode == "120000" && c.Status == "added"
 	}
 	switch {
 	case len(a.Files) == 0:
 		a.State = AppliedExactly
 	case untouched < len(m.Changes):
 		a.State = Differs
+	case links: // what a run linked to, as node_modules of the checkout, is no code of the branch
+		a.State, a.Files = NotApplied, nil
 	default:
 		a.State = NotApplied
 		a.Files = nil

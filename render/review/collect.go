@@ -97,7 +97,13 @@ func Make(in Input) (*Review, error) {
 		}
 	}
 	out.order()
-	out.Findings = append(out.Findings, r.findings...)
+	out.Findings = append(append(out.Findings, r.findings...), r.untested()...)
+	for name, o := range r.judged {
+		if o.readsUnknown && r.brought[name] {
+			out.ReadsUnknown = append(out.ReadsUnknown, name)
+		}
+	}
+	slices.Sort(out.ReadsUnknown)
 	out.sortFindings()
 	if out.Objections() > 0 {
 		out.Verdict = "fail"

@@ -88,6 +88,12 @@ func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, word
 	if len(o.replaced) > 0 {
 		say(OnPolicy, o.Path, "", "a program was another file for a later step: "+some(o.replaced))
 	}
+	if words := o.UnreadWords(); words != "" {
+		say(OnUnread, o.Path, "", words, o.Unread...)
+	}
+	if words := o.idleWords(); words != "" {
+		say(OnUntested, o.Path, "", words)
+	}
 	for _, s := range o.States {
 		step, words := "", ""
 		switch s {

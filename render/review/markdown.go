@@ -29,6 +29,9 @@ func (r *Review) Markdown(limit int) []byte {
 	if words := r.ProofWords(); words != "" {
 		c.Put(" · proof: " + words)
 	}
+	if words := r.ReadsWords(); words != "" {
+		c.Put(" · what the tests read is not known: " + render.Words(words))
+	}
 	c.Put(" · fails on: " + r.failWords() + "\n\n")
 	if len(r.Findings) > 0 {
 		r.findings(c)

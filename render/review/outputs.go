@@ -43,6 +43,7 @@ func (r *reviewer) output(name string) Output {
 		}
 		r.stand(&o, b, m, own)
 		o.Applied = r.applied(name, m)
+		r.unread(&o, m)
 	}
 	r.prove(&o, b)
 	o.sort()

@@ -20,11 +20,13 @@ type Review struct {
 	FailOn  []Condition `json:"fail_on"`
 	Require Level       `json:"require,omitzero"` // the level of proof that outputs must have; "" without
 	// Current says that every output must be current, those of notebooks that did not change, too.
-	Current   bool        `json:"require_current,omitzero"`
-	Counts    Counts      `json:"counts"`
-	Rules     []Rule      `json:"rules,omitempty"`    // changed files that say what runs may do, or that judge them
-	Findings  []Finding   `json:"findings,omitempty"` // what a reviewer must not miss, causes before consequences
-	Notebooks []*Notebook `json:"notebooks"`          // what matters most first; an output behind its source
+	Current bool   `json:"require_current,omitzero"`
+	Counts  Counts `json:"counts"`
+	// ReadsUnknown are the outputs of the branch of which it is not known what their tests read.
+	ReadsUnknown []string    `json:"reads_unknown,omitempty"`
+	Rules        []Rule      `json:"rules,omitempty"`    // changed files that say what runs may do, or that judge them
+	Findings     []Finding   `json:"findings,omitempty"` // what a reviewer must not miss, causes before consequences
+	Notebooks    []*Notebook `json:"notebooks"`          // what matters most first; an output behind its source
 }
 
 // Revision is one side.
@@ -73,6 +75,8 @@ const (
 	OnRules     Condition = "rules"     // a file of the rules changed: settings, protected files, workflow files
 	OnWeakened  Condition = "weakened"  // a contract became wider, or a step may now fail or be left out
 	OnDiffers   Condition = "differs"   // the files of the branch are not those that a run left
+	OnUntested  Condition = "untested"  // a test step read no file of the repository, or no test reads what changed
+	OnUnread    Condition = "unread"    // the tests do not read what they read before, though it is there
 	OnRed       Condition = "red"       // a test or a step passed before, and does not now
 	OnFewer     Condition = "fewer"     // fewer tests ran, or more were skipped
 	OnPartial   Condition = "partial"   // only a part of the notebook ran
@@ -88,12 +92,12 @@ const (
 )
 
 // Conditions lists them: causes before consequences, the worst first.
-var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnDiffers, OnWeakened, OnFewer, OnPartial, OnFailed, OnEdited,
-	OnDamaged, OnProof, OnOutdated, OnMissing, OnUnknown, OnUnapplied, OnChanged}
+var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnUnread, OnDiffers, OnWeakened, OnFewer, OnPartial, OnFailed,
+	OnEdited, OnDamaged, OnProof, OnOutdated, OnUntested, OnMissing, OnUnknown, OnUnapplied, OnChanged}
 
 // Always lists the conditions that fail a review even if its list omits them, unless the list excludes them by name.
 // A list written before these conditions existed must not let them pass.
-var Always = []Condition{OnPolicy, OnDiffers, OnWeakened, OnFewer, OnPartial, OnProof}
+var Always = []Condition{OnPolicy, OnUnread, OnDiffers, OnWeakened, OnFewer, OnPartial, OnProof}
 
 // DefaultFailOn lists the further conditions that fail a review by default.
 var DefaultFailOn = []Condition{OnRed, OnFailed, OnEdited, OnDamaged, OnOutdated}
@@ -139,6 +143,13 @@ type Output struct {
 	Judges []string `json:"judges,omitempty"`
 	// Tree says how the tree that the run tested was another than its base with what the base locks.
 	Tree []string `json:"tree,omitempty"`
+
+	// Unread are the files that its tests do not read any more, as those on the old side did.
+	Unread []string `json:"unread,omitempty"`
+	// Idle are the test steps that read no file of the repository.
+	Idle []notebooks.StepID `json:"judged_nothing,omitempty"`
+
+	readsUnknown bool // it is not known what its tests read
 
 	gone      string   // the source that it is of, where the branch removed that
 	elsewhere []string // what the run began with, and neither side has

@@ -85,6 +85,9 @@ func (r *Review) VerdictWords() string {
 	return words + ", nothing to object to"
 }
 
+// ReadsWords names the outputs of which it is not known what their tests read; "" without any.
+func (r *Review) ReadsWords() string { return some(r.ReadsUnknown) }
+
 // ProofWords counts outputs by level of proof: "3 claimed, 1 recorded".
 func (r *Review) ProofWords() string { return countWords(r.Counts.Proof, Levels) }
 

@@ -138,8 +138,14 @@ func Summary(run *runs.Run, evidence string, color bool) string {
 		}
 		parts = append(parts, strings.Join(codes, ", "))
 	}
+	for _, id := range run.Inputs.JudgedNothing() {
+		parts = append(parts, "judged nothing: step "+plain.Escape(string(id))+" read no file of the repository")
+	}
 	if v := run.Verification; v != nil && len(v.WrittenAfter) > 0 {
 		parts = append(parts, "written after the tests: "+plain.Some(v.WrittenAfter, 3))
+	}
+	if d := run.Diff; d != nil && len(d.Artifacts) > 0 {
+		parts = append(parts, plain.Counted(len(d.Artifacts), "artifact"))
 	}
 	if evidence != "" {
 		parts = append(parts, "evidence: "+plain.Escape(evidence))

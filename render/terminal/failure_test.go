@@ -35,6 +35,7 @@ func TestFailureIsTracebackOrTail(t *testing.T) {
 		err            *runs.ErrorData
 		status         runs.StepStatus
 		logged         bool
+		tests          bool
 		want           string // the lines without the rule; "…" stands for a line that names the file
 		lines          int    // number of lines of want if it is only the tail
 	}{
@@ -49,6 +50,11 @@ func TestFailureIsTracebackOrTail(t *testing.T) {
 			want: raised + "give it with -p\n"},
 		{name: "a shell", stdout: "out\n", stderr: "sh: no\n", want: "sh: no\n"},
 		{name: "a test runner", stdout: "FAIL: x\n", want: "FAIL: x\n"},
+		{name: "counts on standard output", stdout: "coverage is less\n1 failed, 2 passed in 0.1s\n",
+			stderr: "Installed 46\n",
+			tests:  true, want: "coverage is less\n1 failed, 2 passed in 0.1s\n"},
+		{name: "counts on standard error", stdout: "out\n", stderr: "Ran 2 tests in 0.1s\nFAILED (failures=1)\n",
+			tests: true, want: "Ran 2 tests in 0.1s\nFAILED (failures=1)\n"},
 		{name: "a long stream", stderr: lines(2000), want: "…steps/01-s/stderr\n" + lines(2000)[len(lines(1970)):]},
 		{name: "a long traceback", stderr: long, err: &runs.ErrorData{Name: "RecursionError", Traceback: long},
 			want: "    f()\nRecursionError: too deep\n", lines: render.FailureLines + 1},
@@ -83,6 +89,9 @@ func TestFailureIsTracebackOrTail(t *testing.T) {
 			}
 			f := &runs.StepFinishedData{Status: c.status, Exit: 1, Stdout: stream("stdout", c.stdout),
 				Stderr: stream("stderr", c.stderr), Error: c.err}
+			if c.tests {
+				f.Tests = &runs.TestCounts{Failed: 1}
+			}
 			got := Record{Files: files, Path: "runs/x"}.failure(f, "  ", c.logged, false)
 			want := ""
 			for line := range strings.Lines(c.want) {

@@ -16,7 +16,8 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 	ink := map[string]string{"✗": red, "✓": green, "○": yellow}[r.VerdictSign()]
 	b.WriteString(paint(r.VerdictSign()+" "+r.VerdictWords(), ink, color) +
 		paint(" · "+plain.Escape(base)+" → "+plain.Escape(head), dim, color) + "\n")
-	for _, line := range [][2]string{{"outputs", r.OutputWords()}, {"proof", r.ProofWords()}} {
+	for _, line := range [][2]string{{"outputs", r.OutputWords()}, {"proof", r.ProofWords()},
+		{"what tests read is not known", r.ReadsWords()}} {
 		if line[1] != "" {
 			b.WriteString(line[0] + ": " + line[1] + "\n")
 		}

@@ -114,6 +114,11 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	if d := run.Diff; d != nil {
 		fact("compared", d.Unread)
 		fact("patch omits", d.PatchOmits)
+		var artifacts []string
+		for _, a := range d.Artifacts {
+			artifacts = append(artifacts, a.File)
+		}
+		fact("artifacts", plain.Some(artifacts, 5))
 	}
 	fact("base", run.Contract.BaseCommit)
 	fact("copied", strings.Join(run.Contract.WorktreeInclude, ", ")) // by .worktreeinclude

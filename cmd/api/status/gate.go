@@ -85,12 +85,12 @@ func Gate(ctx context.Context, repo *worktree.Source, revisions string, o GateOp
 			g.Pass, g.Objections = false, append(g.Objections, Objection{out, words})
 		}
 	}
-	return g, g.removed(in, judged, cfg.Gate)
+	return g, g.removed(in, judged, cfg.Gate, &o.Options)
 }
 
 // removed adds the outputs that the base has and that were removed: whoever removes a proof that does not hold any more
 // should not get past the gate with it.
-func (g *Gated) removed(in review.Input, judged *side, cfg engine.GateConfig) error {
+func (g *Gated) removed(in review.Input, judged *side, cfg engine.GateConfig, only *Options) error {
 	in.Head, in.HeadName = judged.tree(nil), judged.name
 	list, err := review.RemovedOutputs(in)
 	if err != nil {
@@ -101,7 +101,7 @@ func (g *Gated) removed(in review.Input, judged *side, cfg engine.GateConfig) er
 		if r.Lost() || r.Source == "" {
 			o.back = g.Base.Commit
 		}
-		if !matters(cfg, &o.Output) {
+		if !matters(cfg, &o.Output) || !only.below(o.Source) && !only.below(o.Path) {
 			continue
 		}
 		o.Fix = o.Command(func(p string) string { return p })
@@ -162,6 +162,9 @@ func (g *Gated) against(o *Output) string {
 	var words []string
 	if o.State != review.Current {
 		words = append(words, fmt.Sprintf("%s: %s", o.State, o.Why))
+	}
+	if len(o.Unread) > 0 {
+		words = append(words, o.UnreadWords())
 	}
 	if o.Proof != nil && !o.Proof.Reaches(g.Require) {
 		words = append(words, fmt.Sprintf("%s is required, and it is only %s", g.Require, o.Proof.Summary()))

@@ -14,6 +14,7 @@ import (
 
 // Watcher collects what is opened in the watched folders.
 type Watcher struct {
+	root     string
 	fd, stop int           // inotify, and what ends collect
 	ended    chan struct{} // collect has
 
@@ -30,24 +31,33 @@ func Watch(root string, folders func(yield func(string) bool)) (w *Watcher, err 
 	if err != nil {
 		return nil, fmt.Errorf("inotify: %w (fs.inotify.max_user_instances bounds how many there are)", err)
 	}
-	w = &Watcher{fd: fd, ended: make(chan struct{}), folders: map[int32]string{}, opened: map[string]bool{},
+	w = &Watcher{root: root, fd: fd, ended: make(chan struct{}), folders: map[int32]string{}, opened: map[string]bool{},
 		buf: make([]byte, 256<<10)}
 	if w.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
 	for name := range folders {
-		at, err := unix.InotifyAddWatch(fd, filepath.Join(root, name), unix.IN_OPEN|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("inotify: %w (fs.inotify.max_user_watches bounds how many folders are "+
-				"watched)", err), unix.Close(fd), unix.Close(w.stop))
+		if err := w.Add(name); err != nil {
+			return nil, errors.Join(err, unix.Close(fd), unix.Close(w.stop))
 		}
-		if name != "" {
-			name += "/"
-		}
-		w.folders[int32(at)] = name
 	}
 	go w.collect()
 	return w, nil
+}
+
+// Add watches one more folder, by its path below the root. One that is watched stays so.
+func (w *Watcher) Add(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, err := unix.InotifyAddWatch(w.fd, filepath.Join(w.root, name), unix.IN_OPEN|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
+	if err != nil {
+		return fmt.Errorf("inotify: %w (fs.inotify.max_user_watches bounds how many folders are watched)", err)
+	}
+	if name != "" {
+		name += "/"
+	}
+	w.folders[int32(at)] = name
+	return nil
 }
 
 // Close ends the watching.
@@ -129,22 +139,6 @@ func (w *Watcher) add(events []byte) {
 
 // Removed is the name in a folder that says that the folder itself was removed, and nothing in it is watched any more.
 const Removed = "\x00removed"
-
-// Watches reports whether a folder is watched, by its path below the root, which is "".
-func (w *Watcher) Watches(folder string) bool {
-	if folder != "" {
-		folder += "/"
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.drain()
-	for _, name := range w.folders {
-		if name == folder {
-			return true
-		}
-	}
-	return false
-}
 
 // Take returns what was opened since the last call, until now: files by their path, folders by their path between
 // slashes ("/" is the root). lost says that events were lost: anything may have been opened.

@@ -16,6 +16,6 @@ func Watch(string, func(yield func(string) bool)) (*Watcher, error) {
 
 func (w *Watcher) Close() error { return nil }
 
-func (w *Watcher) Watches(string) bool { return false }
+func (w *Watcher) Add(string) error { return nil }
 
 func (w *Watcher) Take() (opened map[string]bool, lost bool) { return nil, true }

@@ -22,8 +22,8 @@ type PathChange struct {
 	New  bool   // it is there on the new side
 }
 
-// Changes lists the regular files that differ and whose name want accepts, by path. It reads only folders that differ,
-// and no files, except for those of the checkout that Git says were changed.
+// Changes lists the regular files and submodules that differ and whose name want accepts, by path. It reads only
+// folders that differ, and no files, except for those of the checkout that Git says were changed.
 func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error) {
 	found := map[string]patch.Delta{}
 	note := func(at string, was, is patch.Side) {
@@ -49,7 +49,13 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 			return nil, err
 		}
 		var is patch.Side
-		if there {
+		if e.Mode == disk.ModeGitlink {
+			now, err := new.entryOnDisk(p)
+			if err != nil {
+				return nil, err
+			}
+			is = fileSide(now)
+		} else if there {
 			data, err := new.readDisk(p, maxHashed)
 			if err != nil {
 				return nil, err
@@ -66,9 +72,12 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 	return out, nil
 }
 
-// fileSide is a regular file as a side of a change; anything else is nothing.
+// fileSide is a regular file or a submodule as a side of a change; anything else is nothing.
 func fileSide(e object.TreeEntry) patch.Side {
-	if !isFile(e.Mode) {
+	switch {
+	case e.Mode == disk.ModeGitlink:
+		return patch.Side{Mode: e.Mode, OID: e.OID}
+	case !isFile(e.Mode):
 		return patch.Side{}
 	}
 	return patch.Side{Mode: fileMode, OID: e.OID}
@@ -107,6 +116,10 @@ func (f *Files) entryOnDisk(name string) (object.TreeEntry, error) {
 	if e, known := f.hashed[name]; known {
 		return e, nil
 	}
+	if was, err := f.at(name); err != nil || was.Mode == disk.ModeGitlink {
+		f.hashed[name] = f.moduleOnDisk(was, filepath.Join(f.src.root, filepath.FromSlash(name)))
+		return f.hashed[name], err
+	}
 	mode, data, err := f.contentOnDisk(name)
 	if err != nil {
 		return object.TreeEntry{}, err
@@ -117,6 +130,22 @@ func (f *Files) entryOnDisk(name string) (object.TreeEntry, error) {
 	}
 	f.hashed[name] = e
 	return e, nil
+}
+
+// moduleOnDisk is the entry of a submodule that is not as the commit has it: it stands at another commit, or files in
+// it differ, which is no commit at all.
+func (f *Files) moduleOnDisk(was object.TreeEntry, dir string) object.TreeEntry {
+	found, err := Open(dir)
+	if err != nil || found.root != disk.RealPath(dir) {
+		return object.TreeEntry{}
+	}
+	head, err := found.Head()
+	now, ok := f.src.Format.Parse(head)
+	if err != nil || !ok || now == was.OID {
+		now = f.src.Format.Sum("blob", []byte(dir))
+	}
+	was.OID = now
+	return was
 }
 
 func (f *Files) contentOnDisk(name string) (mode uint32, data []byte, err error) {

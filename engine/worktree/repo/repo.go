@@ -72,6 +72,14 @@ func Open(dir string) (*Repo, error) {
 	}
 }
 
+// OpenModule opens the repository of a submodule that has a Git directory and is not checked out.
+func OpenModule(root, gitDir string) (*Repo, error) {
+	if !isGitDir(gitDir) {
+		return nil, fmt.Errorf("%s is %w", root, ErrNoRepository)
+	}
+	return openAt(root, gitDir)
+}
+
 // readGitFile follows a .git file, as in linked worktrees and submodules.
 func readGitFile(file string) (string, error) {
 	data, err := os.ReadFile(file)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -139,6 +140,20 @@ func (c *Settings) read(file, gitDir string, local bool, depth int) error {
 		}
 	}
 	return nil
+}
+
+// ParseSettings reads the lines of a file such as .gitmodules, without includes. What cannot be read is left out.
+func ParseSettings(text []byte) (c Settings) {
+	raw := gitconfig.New()
+	_ = gitconfig.NewDecoder(bytes.NewReader(text)).Decode(raw) // it has what stands before the error
+	for _, s := range raw.Sections {
+		for _, sub := range s.Subsections {
+			for _, o := range sub.Options {
+				c = append(c, setting{strings.ToLower(s.Name), sub.Name, strings.ToLower(o.Key), o.Value, false})
+			}
+		}
+	}
+	return c
 }
 
 // includes reports whether an includeIf condition holds. It knows the conditions on the Git directory.
