@@ -33,6 +33,7 @@ type reading struct {
 	carriedOf map[string][]string // of the folders that it was the first to list: which names count
 	partly    bool                // of that step only what it was the first to read is known
 	replays   map[string]bool     // what carried steps read that ran again: the next one that runs depends on it
+	replaysOf map[string][]string // of the folders in replays: which names count
 	whole     bool                // the whole tree counts as read
 	lost      bool                // events were lost
 
@@ -57,7 +58,7 @@ const inPlace = "the run worked in the folder itself"
 // watchReads begins to watch what is read, after everything is in place.
 func (t *Tree) watchReads() {
 	r := &reading{watches: map[string]bool{}, pending: map[string]bool{}, walked: map[string]bool{},
-		replays: map[string]bool{},
+		replays: map[string]bool{}, replaysOf: map[string][]string{},
 		files:   map[string]notebooks.StepID{},
 		folders: map[string]listed{}, ignored: map[string]object.Digest{},
 		dependencies: map[string]repo.Dependency{}, depended: map[string]repo.Dependency{}}
@@ -362,19 +363,34 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 		delete(r.walked, p)
 	}
 	carried := r.carried != nil
-	of := func(folder string) []string {
-		if of, first := r.carriedOf[folder]; first {
-			return of
-		}
-		return r.folders[folder].of
-	}
+	of := r.namesOf(t.lister(step))
 	if carried {
+		for folder := range folders(r.pending) {
+			r.replaysOf[folder] = of(folder)
+		}
 		maps.Copy(r.replays, r.pending)
 		r.pending, r.carried = r.carried, nil
-	} else {
+		of = func(folder string) []string {
+			if of, first := r.carriedOf[folder]; first {
+				return of
+			}
+			return r.folders[folder].of
+		}
+	} else if len(r.replays) > 0 {
+		own, ofOwn, again := folders(r.pending), of, maps.Clone(r.replaysOf)
 		maps.Copy(r.pending, r.replays)
 		clear(r.replays)
-		of = r.namesOf(t.lister(step))
+		clear(r.replaysOf)
+		of = func(folder string) []string {
+			names, replayed := again[folder]
+			switch {
+			case !replayed:
+				return ofOwn(folder)
+			case !own[folder]:
+				return names
+			}
+			return listing.Union(ofOwn(folder), names)
+		}
 	}
 	opened := t.opened()
 	if r.lost || carried && r.partly {
@@ -403,6 +419,17 @@ func (r *reading) namesOf(l listing.Lister) func(folder string) []string {
 		}
 	}
 	return func(folder string) []string { return l.Names(folder, opened) }
+}
+
+// folders are the folders among what was opened, the root as ".".
+func folders(opened map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for p := range opened {
+		if strings.HasPrefix(p, "/") {
+			out[cmp.Or(strings.Trim(p, "/"), ".")] = true
+		}
+	}
+	return out
 }
 
 // firstReads takes what is pending, and returns what no step before this one read of the base tree. of says which names
