@@ -50,7 +50,7 @@ func before(i *InterruptedRun) (*InterruptedRun, error) {
 // read reads the journal of the run. The files that it names are not looked at: see check.
 func (i *InterruptedRun) read() error {
 	dir := i.Dir
-	if runs.Alive(dir) {
+	if runs.Alive(dir) && !ended(dir) {
 		return i.inUse()
 	}
 	record := runs.At(dir)
@@ -88,6 +88,26 @@ func (i *InterruptedRun) lock() (release func(), err error) {
 		return nil, err
 	}
 	return release, nil
+}
+
+// endPatience is how long a run whose record is complete may take to remove its folders.
+const endPatience = 10 * time.Second
+
+// ended waits for the process of a run whose record is complete, and reports whether it has ended.
+func ended(dir string) bool {
+	journal, err := runs.At(dir).ReadFile(runs.JournalFile)
+	last := bytes.TrimSpace(journal)
+	last = last[bytes.LastIndexByte(last, '\n')+1:]
+	var event struct{ Type runs.EventType }
+	if err != nil || codec.Unmarshal(last, &event) != nil || event.Type != runs.RunCompleted {
+		return false
+	}
+	for deadline := time.Now().Add(endPatience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if !runs.Alive(dir) {
+			return true
+		}
+	}
+	return false
 }
 
 func (i *InterruptedRun) inUse() error {

@@ -103,7 +103,7 @@ func TestForAgents(t *testing.T) {
 		t.Errorf("it has %d lines", n)
 	}
 	for _, fact := range []string{"only with an id or a tag", "`.test`", "require", "exit 0 proves little",
-		"normalize: [durations]", "expect-exit", ".no-change",
+		"expect-exit", ".no-change",
 		"dirty_ending_tree", "not exported in bash", "glue --json", "--dirty include", "runs log last STEP",
 		"3 blocked"} {
 		if !strings.Contains(forAgents, fact) {
