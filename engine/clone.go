@@ -28,7 +28,7 @@ func (e *Engine) Clone(ctx context.Context, src *worktree.Source, id runs.RunID)
 	}
 	c := &Clone{}
 	// not the folder of the run that is begun in it
-	if c.work, err = e.makeWorkdir(e.workRoot(id+"c"), ""); err != nil {
+	if c.work, err = e.makeWorkdir(e.workRoot(id+"c"), "", ""); err != nil {
 		return nil, artifact(err)
 	}
 	c.tree, err = worktree.Create(ctx, src, worktree.Options{RunID: string(id), Dir: c.work.Tree, Base: head,

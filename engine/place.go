@@ -146,6 +146,12 @@ func (w *workspace) mount(mounts []process.Mount, wait func() (*process.Place, e
 			mounts = append(mounts, process.Mount{From: filepath.Join(w.at, filepath.FromSlash(d.Path)), To: to,
 				Upper: upper})
 		}
+		data, derr := w.data.mounts()
+		if derr != nil {
+			place.Close()
+			return derr
+		}
+		mounts = append(mounts, data...)
 		if w.work.Tool != "" {
 			mounts = append(mounts, process.Mount{From: w.eng.Tools, To: w.work.Tool})
 		}

@@ -40,6 +40,8 @@ type workspace struct {
 	owned     []string     // see ownFolders; determined once, because every path of the checkout is compared
 	opaques   []string     // repositories inside the checkout of a run in place
 	missed    []string     // what captures may have missed
+	data      *dataset     // nil: data: names nothing
+	keeps     bool         // the worktree holds files that could not be moved beside the record
 	left      unkept       // at the end of the last step
 }
 
@@ -59,7 +61,7 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 			place.Close()
 		}
 	}()
-	if w.work, err = w.eng.makeWorkdir(w.root, w.at); err != nil {
+	if w.work, err = w.eng.makeWorkdir(w.root, w.at, w.rec.record.Path()); err != nil {
 		return artifact(err)
 	}
 	covered, err := w.objectFolders()
@@ -70,9 +72,16 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	if p.source != nil {
 		w.owned = w.ownFolders()
 	}
+	if w.data, err = w.newDataset(); err != nil {
+		return err
+	}
+	copied, err := w.data.plan(w.placeForData(arranged))
+	if err != nil {
+		return err
+	}
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
 		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(),
-		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
+		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: append(p.copies(), copied...),
 		Processes: processes}
 	for _, m := range covered {
 		o.Objects = append(o.Objects, m.To)
@@ -102,6 +111,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	if err == nil {
 		err = w.mount(covered, arranged)
 	}
+	if err == nil {
+		err = w.data.look()
+	}
 	if err == nil && w.apart() {
 		err = artifact(w.makeLead())
 	}
@@ -122,6 +134,9 @@ func (p *Plan) copies() []string {
 // capture commits what changed in the worktree since the last capture.
 func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message string) (*worktree.Change, error) {
 	defer w.rec.trace.start("changes")()
+	if err := w.data.bring(); err != nil {
+		return nil, artifact(err)
+	}
 	change, err := w.tree.Capture(ctx, string(step), message)
 	if err == nil && change.MayMiss != "" && !slices.Contains(w.missed, change.MayMiss) {
 		w.missed = append(w.missed, change.MayMiss)
@@ -132,7 +147,7 @@ func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message 
 // cleanUp removes what the run made outside its record.
 func (w *workspace) cleanUp() error {
 	var errs []error
-	keep := w.plan.request.KeepTree && w.tree != nil
+	keep := (w.plan.request.KeepTree || w.keeps) && w.tree != nil
 	turn := w.work != nil && w.tree != nil && readTurn(w.work.Root) != nil
 	errs = append(errs, w.unguard())
 	w.place.Close()

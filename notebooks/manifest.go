@@ -42,6 +42,8 @@ type Manifest struct {
 	Inputs   *Inputs           `json:"inputs,omitzero"`
 	Contract *ManifestContract `json:"contract,omitempty"`
 	Judges   *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
+	// Data are files that Git ignores and that the run wrote: the first MaxManifestChanges.
+	Data []ManifestData `json:"data,omitempty"`
 	// WrittenAfter are the files that came or changed during the last test step or after it, and that no test read.
 	WrittenAfter []string         `json:"written_after,omitempty"`
 	Lanes        *ManifestLanes   `json:"lanes,omitempty"`  // nil unless attempts were compared
@@ -58,6 +60,15 @@ const (
 	MaxManifestScraps = 500
 	MaxManifestScrap  = 1 << 10
 )
+
+// ManifestData is a file that Git ignores and that the run wrote, or one of data: that it removed.
+type ManifestData struct {
+	Path      string `json:"path"`
+	Bytes     int64  `json:"bytes"`
+	Digest    string `json:"digest,omitzero"`
+	Removed   bool   `json:"removed,omitzero"`
+	Published bool   `json:"published,omitzero"` // it was put into the checkout; all others are beside the record
+}
 
 // MaxManifestChanges is how many changed files a manifest lists.
 const MaxManifestChanges = 1000

@@ -12,16 +12,19 @@ type Mount struct {
 	ReadOnly bool
 	// Upper, if set, is an existing, empty folder: To shows From, and what is written there is kept in Upper.
 	Upper string
+	Kept  bool   // Upper is where it is, and not in memory, whatever its file system is
+	Over  string // a folder whose files are seen, too, before those of From
 }
 
 // words and mountsOf are the form in which mounts are sent.
 func (m Mount) words() []string {
-	return []string{m.From, m.To, strconv.FormatBool(m.ReadOnly), m.Upper}
+	return []string{m.From, m.To, strconv.FormatBool(m.ReadOnly), m.Upper, strconv.FormatBool(m.Kept), m.Over}
 }
 
 func mountsOf(words []string) (list []Mount) {
-	for ; len(words) >= 4; words = words[4:] {
-		list = append(list, Mount{From: words[0], To: words[1], ReadOnly: words[2] == "true", Upper: words[3]})
+	for ; len(words) >= 6; words = words[6:] {
+		list = append(list, Mount{From: words[0], To: words[1], ReadOnly: words[2] == "true", Upper: words[3],
+			Kept: words[4] == "true", Over: words[5]})
 	}
 	return list
 }

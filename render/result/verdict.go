@@ -42,7 +42,7 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 		}
 	}
 	for _, words := range []string{judgesWords(m.Judges), writtenAfterWords(m.WrittenAfter), checksWords(m),
-		givenWords(m), headlineWords(m, headline)} {
+		dataMarkdown(m), givenWords(m), headlineWords(m, headline)} {
 		if words != "" {
 			line("")
 			line(words)
@@ -70,6 +70,15 @@ func hiddenWords(m *notebooks.Manifest) string {
 		return ""
 	}
 	return "**Keys that are not shown**, though nobody declared them as secrets: " + strings.Join(list, "; ")
+}
+
+// dataMarkdown is DataWords as Markdown.
+func dataMarkdown(m *notebooks.Manifest) string {
+	published, kept := DataWords(m.Data)
+	if published != "" && kept != "" {
+		published += "; "
+	}
+	return safe.Inline(published + kept)
 }
 
 // StatusWords returns the word for a status.
@@ -215,6 +224,29 @@ func ChangedWords(m *notebooks.Manifest) string {
 		words += " or more"
 	}
 	return words + InPlaceWords(m.ChangedIn)
+}
+
+// DataWords says what the run wrote and Git ignores: what was put into the checkout, and what is beside the record. ""
+// if that is nothing.
+func DataWords(files []notebooks.ManifestData) (published, kept string) {
+	words := func(want bool, head string) string {
+		var names []string
+		bytes := int64(0)
+		for _, f := range files {
+			if f.Published == want {
+				name := plain.Escape(f.Path)
+				if f.Removed {
+					name += " (removed)"
+				}
+				names, bytes = append(names, name), bytes+f.Bytes
+			}
+		}
+		if len(names) == 0 {
+			return ""
+		}
+		return head + plain.Some(names, 5) + ", " + plain.Size(bytes)
+	}
+	return words(true, "data: "), words(false, "written, and ignored by Git: ")
 }
 
 // InPlaceWords says that a change is in the user's own files (runs.Run.ChangedIn); "" of a worktree's.
