@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"markmill/engine/process"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/disk"
+	watching "markmill/engine/worktree/reads"
 	"markmill/notebooks"
 	"markmill/runs"
 	"markmill/runs/outfile"
@@ -32,12 +34,17 @@ type dataset struct {
 	always   bool                 // see keepAlways
 	folders  []dataFolder         // that are mounted
 	before   map[string]disk.Stat // the checkout's files that the patterns name, as the run began
+	read     map[string]notebooks.StepID
+	made     []runs.DataRead // of what was read: who wrote it
+	hashes   sync.WaitGroup
+	slots    chan struct{} // so many files are hashed at once
 }
 
 type dataFolder struct {
 	path         string // in the worktree
 	upper, files string // see runs.Record.DataLayer
 	brought      map[string]disk.Stat
+	watch        *watching.Watcher // nil: what is read is not seen
 }
 
 // dataPatterns are the patterns of data:, of the settings, the notebook and the command line. One that ends in no star
@@ -402,19 +409,24 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 		return nil
 	}
 	list, removed, err := w.ignoredWritten(cut)
+	w.data.stop()
 	if err != nil {
 		return w.keepTree(err)
 	}
-	if len(list)+len(removed) == 0 {
-		return w.rec.record.DropLayers()
+	record, data := r.rec.record, runs.DataWritten{Files: []runs.DataFile{}}
+	if w.data != nil {
+		data.Read = w.data.made
 	}
-	record := r.rec.record
-	for _, f := range list {
-		if err := record.KeepData(f.from, f.name); err != nil {
-			return w.keepTree(err)
+	if len(list)+len(removed)+len(data.Read) == 0 {
+		return record.DropLayers()
+	}
+	var left error
+	for i, f := range list {
+		if left = record.KeepData(f.from, f.name); left != nil {
+			list, left = list[:i], w.keepTree(left)
+			break
 		}
 	}
-	var data runs.DataWritten
 	for _, f := range list {
 		at := filepath.Join(record.DataDir(), filepath.FromSlash(f.name))
 		one, err := record.DigestData(at)
@@ -434,6 +446,9 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 	}
 	for _, name := range removed {
 		data.Files = append(data.Files, runs.DataFile{Path: worktree.ShownPath(name), Named: true, Removed: true})
+	}
+	if left != nil {
+		return errors.Join(left, record.SumData(data.Files), r.rec.emit(runs.DataKept, "", &data))
 	}
 	if err := record.DropLayers(); err != nil {
 		return err
@@ -515,10 +530,10 @@ func (p *dataPut) conflict(f runs.DataFile) string {
 		return f.Path + " was removed from the checkout while the run went on"
 	case now.Kind() == disk.KindDir:
 		return f.Path + " is a folder in the checkout, and the run made a file"
-	case had && now.Size == was.Size && now.Mtime == was.Mtime && now.Inode == was.Inode:
+	case had && sameFile(p.root, name, was):
 		return ""
 	}
-	if sum, err := digestOfFile(filepath.Join(p.root, filepath.FromSlash(name))); err == nil && sum == f.Digest {
+	if sum, err := p.store.DataDigest(p.root, name); err == nil && sum == string(f.Digest) {
 		return ""
 	}
 	if by := p.store.Known(name); by != nil && by.Run != "" && by.Bytes == now.Size && by.Mtime == now.Mtime {

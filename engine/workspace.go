@@ -112,7 +112,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		err = w.mount(covered, arranged)
 	}
 	if err == nil {
-		err = w.data.look()
+		if err = w.data.look(); err == nil {
+			w.data.watch()
+		}
 	}
 	if err == nil && w.apart() {
 		err = artifact(w.makeLead())
@@ -134,6 +136,7 @@ func (p *Plan) copies() []string {
 // capture commits what changed in the worktree since the last capture.
 func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message string) (*worktree.Change, error) {
 	defer w.rec.trace.start("changes")()
+	w.data.take(step)
 	if err := w.data.bring(); err != nil {
 		return nil, artifact(err)
 	}
@@ -149,6 +152,7 @@ func (w *workspace) cleanUp() error {
 	var errs []error
 	keep := (w.plan.request.KeepTree || w.keeps) && w.tree != nil
 	turn := w.work != nil && w.tree != nil && readTurn(w.work.Root) != nil
+	w.data.stop()
 	errs = append(errs, w.unguard())
 	w.place.Close()
 	if w.tree != nil {

@@ -247,6 +247,8 @@ type Inputs struct {
 	// Read is sorted by path. Of more than MaxInputs, folders stand for what was read in them, which is coarser and
 	// never less strict.
 	Read []Input `json:"read,omitempty"`
+	// Data is what was read of the files that data: names and Git ignores, sorted by path.
+	Data []DataInput `json:"data,omitempty"`
 	// Except are paths that count as absent in every tree: the output notebook of the run and the folder of its
 	// pictures.
 	Except []string `json:"except,omitempty"`
@@ -257,6 +259,16 @@ type Inputs struct {
 	Programs []Program `json:"programs,omitempty"`
 	// Dependencies are the folders of dependencies of the checkout that the steps had.
 	Dependencies []Dependency `json:"dependencies,omitempty"`
+}
+
+// DataInput is a file that data: names and a step read, or a folder of such files that was listed, whose path ends in a
+// slash.
+type DataInput struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest,omitzero"` // sha256:… of a file
+	Names  string `json:"names,omitzero"`  // sha256:… of the names in a folder, without those of files that the run wrote
+	Maker  string `json:"maker,omitzero"`  // the notebook whose run wrote the file
+	Step   StepID `json:"step,omitzero"`   // the first that read it
 }
 
 // Dependency is a folder of dependencies that Git ignores.

@@ -35,6 +35,18 @@ type DataWritten struct {
 	Files []DataFile `json:"files"`
 	// Published says that those that data: names are in the checkout. All others are kept beside the record.
 	Published bool `json:"published,omitzero"`
+	// Read are those of the data that the run read which an earlier run wrote.
+	Read []DataRead `json:"read,omitempty"`
+}
+
+// DataRead is a file of data: that a run read, and the run that wrote it.
+type DataRead struct {
+	Path     string    `json:"path"`
+	Bytes    int64     `json:"bytes"`
+	Digest   Digest    `json:"digest"`
+	Run      RunID     `json:"run"`
+	Notebook string    `json:"notebook"`
+	Time     time.Time `json:"time"` // when it was put into the checkout
 }
 
 // Split returns the files that are kept beside the record, and those that were put into the checkout.
@@ -458,6 +470,40 @@ func (s Store) Know(k KnownFile) error {
 		return cannotWrite(file, err)
 	}
 	return s.Writer.WriteJSON(file, k)
+}
+
+// smallData is the size up to which a file is hashed each time.
+const smallData = 1 << 20
+
+// coarse is how far apart two changes of a file may be that have the same time.
+const coarse = 20 * time.Millisecond
+
+// DataDigest is the digest of a file or of the target of a link of the checkout. A large file is hashed once, and then
+// known by its size, time and inode.
+func (s Store) DataDigest(root, path string) (string, error) {
+	at := filepath.Join(root, filepath.FromSlash(path))
+	was, err := os.Lstat(at)
+	if err != nil {
+		return "", err
+	}
+	if was.IsDir() {
+		return "", nil
+	}
+	k := KnownFile{Path: path, Bytes: was.Size(), Mtime: was.ModTime().UnixNano(), Inode: inodeOf(was)}
+	by := s.Known(path)
+	same := by != nil && by.Bytes == k.Bytes && by.Mtime == k.Mtime && by.Inode == k.Inode
+	if same && by.Digest != "" && was.Size() > smallData {
+		return string(by.Digest), nil
+	}
+	f, err := (&Record{}).DigestData(at)
+	if err != nil {
+		return "", err
+	}
+	if was.Size() > smallData && !same && time.Since(was.ModTime()) > coarse {
+		k.Digest, k.Time = f.Digest, was.ModTime()
+		_ = s.Know(k) // it is hashed again otherwise
+	}
+	return string(f.Digest), nil
 }
 
 // Publishing calls do while no other process puts data into the checkout.

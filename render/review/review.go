@@ -138,6 +138,10 @@ type Output struct {
 	// Judges are the files that the branch changed and that steps up to the last test read, scripts first.
 	Judges []string `json:"judges,omitempty"`
 
+	// Read and Wrote are files of data: that the run read, and wrote.
+	Read  []string `json:"read,omitempty"`
+	Wrote []string `json:"wrote,omitempty"`
+
 	gone      string   // the source that it is of, where the branch removed that
 	elsewhere []string // what the run began with, and neither side has
 	inside    []string // interpreters that lay in the repository, where the branch can replace them
