@@ -229,6 +229,14 @@ func dataRow(w *writer, m *notebooks.Manifest) {
 		return
 	}
 	list := listed{heading: "Data", noun: "file", columns: 3}
+	if m.Inputs != nil {
+		for _, in := range m.Inputs.Data {
+			if in.Maker != "" && list.more() {
+				list.put(`<tr><td><code>%s</code></td><td></td><td>read, made by %s</td></tr>`, cleanLine(in.Path),
+					cleanLine(in.Maker))
+			}
+		}
+	}
 	for _, f := range m.Data {
 		if !list.more() {
 			continue

@@ -72,13 +72,23 @@ func hiddenWords(m *notebooks.Manifest) string {
 	return "**Keys that are not shown**, though nobody declared them as secrets: " + strings.Join(list, "; ")
 }
 
-// dataMarkdown is DataWords as Markdown.
+// dataMarkdown is DataWords, and which notebooks made what was read, as Markdown.
 func dataMarkdown(m *notebooks.Manifest) string {
 	published, kept := DataWords(m.Data)
-	if published != "" && kept != "" {
-		published += "; "
+	list := []string{published, kept}
+	if m.Inputs != nil {
+		var made []string
+		for _, in := range m.Inputs.Data {
+			if in.Maker != "" {
+				made = append(made, in.Path+" (made by "+in.Maker+")")
+			}
+		}
+		if len(made) > 0 {
+			list = append(list, "read: "+plain.Escape(plain.Some(made, 5)))
+		}
 	}
-	return safe.Inline(published + kept)
+	list = slices.DeleteFunc(list, func(words string) bool { return words == "" })
+	return safe.Inline(strings.Join(list, "; "))
 }
 
 // StatusWords returns the word for a status.
