@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"markmill/engine/worktree/disk"
 	watching "markmill/engine/worktree/reads"
@@ -21,7 +22,7 @@ func (d *dataset) watch() {
 	if d == nil {
 		return
 	}
-	d.read = map[string]notebooks.StepID{}
+	d.read, d.slots = map[string]notebooks.StepID{}, make(chan struct{}, 2)
 	for i := range d.folders {
 		f := &d.folders[i]
 		if !d.w.tree.SeesReads() {
@@ -40,9 +41,41 @@ func (d *dataset) watch() {
 		if err != nil {
 			f.watch = nil
 			d.w.tree.LoseReads("what steps read of " + f.path + " is not seen here: " + err.Error())
+			return
 		}
 	}
+	if len(d.folders) > 0 {
+		d.ahead()
+	}
 }
+
+// ahead makes digests of large files while the step that opened them goes on, until the watching ends.
+func (d *dataset) ahead() {
+	const often = 100 * time.Millisecond
+	ended, begun := make(chan struct{}), map[string]bool{}
+	d.ended = ended
+	d.hashes.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(often):
+			}
+			for _, f := range d.folders {
+				f.watch.Peek(func(name string) {
+					name = path.Join(f.path, name)
+					if was, data := d.before[name]; data && was.Size > aheadFrom && !begun[name] {
+						begun[name] = true
+						d.hash(name)
+					}
+				})
+			}
+		}
+	})
+}
+
+// aheadFrom is the size from which a file is hashed before the step that opened it has ended.
+const aheadFrom = 16 << 20
 
 // take attributes to a step what was opened in mounted folders since the last capture.
 func (d *dataset) take(step notebooks.StepID) {
@@ -79,9 +112,6 @@ func (d *dataset) take(step notebooks.StepID) {
 
 // hash begins to make the digest of a file of the checkout, while the run goes on.
 func (d *dataset) hash(name string) {
-	if d.slots == nil {
-		d.slots = make(chan struct{}, 2)
-	}
 	d.hashes.Go(func() {
 		d.slots <- struct{}{}
 		_, _ = d.w.store().DataDigest(d.w.plan.root(), name) // it is known then
@@ -91,12 +121,21 @@ func (d *dataset) hash(name string) {
 
 func (w *workspace) store() runs.Store { return w.eng.Store(w.plan.root()) }
 
+// settle waits for the digests.
+func (d *dataset) settle() {
+	if d.ended != nil {
+		close(d.ended)
+		d.ended = nil
+	}
+	d.hashes.Wait()
+}
+
 // stop ends the watching.
 func (d *dataset) stop() {
 	if d == nil {
 		return
 	}
-	d.hashes.Wait()
+	d.settle()
 	for i := range d.folders {
 		if d.folders[i].watch != nil {
 			_ = d.folders[i].watch.Close()
@@ -128,7 +167,7 @@ func (d *dataset) inputs(in *notebooks.Inputs) error {
 		}
 		return is
 	})
-	d.hashes.Wait()
+	d.settle()
 	store, root := d.w.store(), d.w.plan.root()
 	for name, step := range d.read {
 		one := notebooks.DataInput{Path: name, Step: step}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"markmill/engine/process"
@@ -38,6 +39,7 @@ type dataset struct {
 	made     []runs.DataRead // of what was read: who wrote it
 	hashes   sync.WaitGroup
 	slots    chan struct{} // so many files are hashed at once
+	ended    chan struct{} // ends ahead
 }
 
 type dataFolder struct {
@@ -290,37 +292,42 @@ func (d *dataset) look() error {
 }
 
 // bring takes into the worktree what the run changed in mounted folders and Git does not ignore, so that captures
-// find it.
-func (d *dataset) bring() error {
+// find it. It returns how many files that Git ignores were written since it was called last.
+func (d *dataset) bring() (ignored int, err error) {
 	if d == nil {
-		return nil
+		return 0, nil
 	}
 	tree := d.w.tree
 	for _, f := range d.folders {
 		err := runs.EachFile(f.files, func(rel string, _ fs.FileInfo) error {
-			name := path.Join(f.path, filepath.ToSlash(rel))
-			st, err := disk.StatAt(f.files, filepath.ToSlash(rel))
-			if err != nil || f.brought[name] == st || tree.Ignores(name) {
+			rel = filepath.ToSlash(rel)
+			name := path.Join(f.path, rel)
+			st, err := disk.StatAt(f.files, rel)
+			if err != nil || f.brought[name] == st {
 				return err
 			}
-			if f.brought[name] = st; st.Mtime == d.before[name].Mtime {
-				return nil
+			f.brought[name] = st
+			switch {
+			case tree.Ignores(name):
+				ignored++
+			case st.Mtime != d.before[name].Mtime:
+				return tree.Bring(f.files, rel, name)
 			}
-			return tree.Bring(f.files, filepath.ToSlash(rel), name)
+			return nil
 		})
 		if err != nil {
-			return err
+			return ignored, err
 		}
 		for _, name := range tree.Captured(f.path) {
 			if f.removed(name) {
 				at := filepath.Join(tree.Dir(), filepath.FromSlash(name))
 				if err := os.Remove(at); err != nil && !disk.Gone(err) {
-					return err
+					return ignored, err
 				}
 			}
 		}
 	}
-	return nil
+	return ignored, nil
 }
 
 // removed reports whether the run removed a file that the folder showed: the overlay has a device in its place, or a
@@ -427,12 +434,12 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 			break
 		}
 	}
-	for _, f := range list {
-		at := filepath.Join(record.DataDir(), filepath.FromSlash(f.name))
-		one, err := record.DigestData(at)
-		if err != nil {
-			return err
-		}
+	digests, err := digestsOf(record, list)
+	if err != nil {
+		return err
+	}
+	for i, f := range list {
+		at, one := filepath.Join(record.DataDir(), filepath.FromSlash(f.name)), digests[i]
 		if one.Path, one.Named = worktree.ShownPath(f.name), f.named; one.Secret {
 			one.Digest = ""
 			if err := os.Chmod(at, 0o600); err != nil && !one.Link {
@@ -454,6 +461,23 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 		return err
 	}
 	return r.publishData(ctx, &data)
+}
+
+// digestsOf reads the files that are kept, two at a time.
+func digestsOf(record *runs.Record, list []written) ([]runs.DataFile, error) {
+	digests, errs := make([]runs.DataFile, len(list)), make([]error, 2)
+	var next atomic.Int64
+	var both sync.WaitGroup
+	for k := range errs {
+		both.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(list) && errs[k] == nil; i = next.Add(1) - 1 {
+				at := filepath.Join(record.DataDir(), filepath.FromSlash(list[i].name))
+				digests[i], errs[k] = record.DigestData(at)
+			}
+		})
+	}
+	both.Wait()
+	return digests, errors.Join(errs...)
 }
 
 // keepTree keeps the worktree, in which files are that could not be moved beside the record.

@@ -137,10 +137,14 @@ func (p *Plan) copies() []string {
 func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message string) (*worktree.Change, error) {
 	defer w.rec.trace.start("changes")()
 	w.data.take(step)
-	if err := w.data.bring(); err != nil {
+	ignored, err := w.data.bring()
+	if err != nil {
 		return nil, artifact(err)
 	}
 	change, err := w.tree.Capture(ctx, string(step), message)
+	if err == nil {
+		change.IgnoredWritten += ignored
+	}
 	if err == nil && change.MayMiss != "" && !slices.Contains(w.missed, change.MayMiss) {
 		w.missed = append(w.missed, change.MayMiss)
 	}

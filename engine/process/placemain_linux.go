@@ -172,5 +172,10 @@ func (m Mount) overlayOnce() error {
 	} else if m.Kept { // the files are read without the overlay afterwards: each must be whole
 		options = append(options, "redirect_dir=off", "metacopy=off")
 	}
-	return unix.Mount("overlay", m.To, "overlay", 0, strings.Join(options, ","))
+	// Without volatile, the end of the mount waits until all that was written is on the disk. Linux has it since 5.10.
+	err := unix.Mount("overlay", m.To, "overlay", 0, strings.Join(append(options, "volatile"), ","))
+	if err == unix.EINVAL {
+		err = unix.Mount("overlay", m.To, "overlay", 0, strings.Join(options, ","))
+	}
+	return err
 }

@@ -18,4 +18,6 @@ func (w *Watcher) Close() error { return nil }
 
 func (w *Watcher) Watches(string) bool { return false }
 
+func (w *Watcher) Peek(func(string)) {}
+
 func (w *Watcher) Take() (opened map[string]bool, lost bool) { return nil, true }
