@@ -498,6 +498,9 @@ func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
 		var differ []string
 		put := dataPut{store: store, root: r.plan.root(), record: r.rec.record, run: r.id,
 			notebook: r.plan.request.Path, before: r.ws.data.before, now: r.eng.Now()}
+		if s := r.plan.request.Sweep; s != nil {
+			put.sweep = s.ID
+		}
 		for _, f := range data.Files {
 			if !f.Named {
 				continue
@@ -530,6 +533,7 @@ type dataPut struct {
 	record   *runs.Record
 	run      runs.RunID
 	notebook string
+	sweep    runs.SweepID
 	before   map[string]disk.Stat // nil: no run has looked
 	now      time.Time
 }
@@ -554,16 +558,24 @@ func (p *dataPut) conflict(f runs.DataFile) string {
 		return f.Path + " was removed from the checkout while the run went on"
 	case now.Kind() == disk.KindDir:
 		return f.Path + " is a folder in the checkout, and the run made a file"
-	case had && sameFile(p.root, name, was):
+	}
+	by := p.store.Known(name)
+	if by != nil && (by.Run == "" || by.Bytes != now.Size || by.Mtime != now.Mtime) {
+		by = nil // somebody else changed it since
+	}
+	sibling := by != nil && p.sweep != "" && by.Sweep == p.sweep && by.Run != p.run
+	if had && sameFile(p.root, name, was) && !sibling {
 		return ""
 	}
 	if sum, err := p.store.DataDigest(p.root, name); err == nil && sum == string(f.Digest) {
 		return ""
 	}
-	if by := p.store.Known(name); by != nil && by.Run != "" && by.Bytes == now.Size && by.Mtime == now.Mtime {
+	switch {
+	case sibling:
+		return fmt.Sprintf("%s was written by run %s of this sweep, too", f.Path, by.Run)
+	case by != nil:
 		return fmt.Sprintf("%s was written by run %s (%s), too, while this one went on", f.Path, by.Run, by.Notebook)
-	}
-	if had {
+	case had:
 		return f.Path + " changed in the checkout while the run went on"
 	}
 	return f.Path + " was made in the checkout while the run went on"
@@ -640,5 +652,5 @@ func (p *dataPut) one(f runs.DataFile) error {
 		return err
 	}
 	return p.store.Know(runs.KnownFile{Path: f.Path, Bytes: st.Size, Mtime: st.Mtime, Inode: st.Inode, Digest: f.Digest,
-		Run: p.run, Notebook: p.notebook, Time: p.now})
+		Run: p.run, Notebook: p.notebook, Sweep: p.sweep, Time: p.now})
 }

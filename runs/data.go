@@ -446,7 +446,8 @@ type KnownFile struct {
 	Digest   Digest    `json:"digest,omitzero"`
 	Run      RunID     `json:"run,omitzero"` // "" is none
 	Notebook string    `json:"notebook,omitzero"`
-	Time     time.Time `json:"time"` // when it was put there
+	Sweep    SweepID   `json:"sweep,omitzero"` // that the run is of
+	Time     time.Time `json:"time"`           // when it was put there
 }
 
 func (s Store) knownFile(path string) string {

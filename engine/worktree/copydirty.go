@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Restored is a file that begins with another content and mode than the base has.
@@ -93,14 +92,7 @@ func (t *Tree) copyFile(path string) error {
 	if err != nil || st.Kind() == disk.KindDir { // a submodule, or a repository inside
 		return err
 	}
-	if err := disk.MakeWay(t.dir, path); err != nil {
-		return err
-	}
-	to := filepath.Join(t.dir, filepath.FromSlash(path))
-	if err := disk.Copy(t.src.Root(), path, to); err != nil || st.Kind() == disk.KindLink {
-		return err
-	}
-	return os.Chtimes(to, time.Time{}, time.Unix(0, st.Mtime)) // a build folder is not older than what it was made of
+	return t.Bring(t.src.Root(), path, path) // with its time: a build folder is not older than what it was made of
 }
 
 // IgnoredIn lists the files that Git ignores in what was a worktree of the source.
