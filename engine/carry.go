@@ -158,7 +158,7 @@ func (p *Plan) cannotReuse() string {
 		return "it works in the folder itself"
 	case p.base == "":
 		return "the repository has no commit"
-	case p.request.Dirty == DirtyInclude || len(p.copies()) > 0 || len(p.request.Reverse) > 0:
+	case p.request.Dirty == DirtyInclude || len(p.copies()) > 0 || p.hasData || len(p.request.Reverse) > 0:
 		return "it begins with files that are in no commit"
 	case p.request.Rerun != nil:
 		return "it repeats a run"

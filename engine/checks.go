@@ -193,7 +193,7 @@ func (r *run) checkSource(ctx context.Context) error {
 	}
 	others := r.ws.refsAreOthers()
 	touched := slices.DeleteFunc(r.withoutOtherRuns(r.ws.before.Diff(after)), func(path string) bool {
-		return r.ws.ownPath(path) || r.ws.ownFile(path) || r.ws.leadsToOwn(path) ||
+		return r.ws.ownPath(path) || r.ws.ownFile(path) || r.ws.leadsToOwn(path) || r.othersData(path) ||
 			others && (path == ".git/packed-refs" || strings.HasPrefix(path, ".git/refs/"))
 	})
 	if len(touched) == 0 {

@@ -27,7 +27,7 @@ func (e *Engine) Clone(ctx context.Context, src *worktree.Source, id runs.RunID)
 		return nil, err
 	}
 	c := &Clone{}
-	if c.work, err = e.makeApart(src.Root()); err != nil {
+	if c.work, err = e.makeApart(src.Root(), ""); err != nil {
 		return nil, artifact(err)
 	}
 	c.tree, err = worktree.Create(ctx, src, worktree.Options{RunID: string(id), Dir: c.work.Tree, Base: head,

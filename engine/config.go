@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,6 +36,8 @@ type Config struct {
 	Reads      string                 `yaml:"reads"` // on, off; "" is on: what steps read is watched
 	Deps       []string               `yaml:"-"`     // ignored folders that steps get, besides the default ones
 	Artifacts  []string               `yaml:"-"`     // patterns of results that belong to no change
+	Data       []string               `yaml:"-"`     // patterns of ignored files that belong to the work
+	DataKeep   string                 `yaml:"-"`     // as notebooks.Front has it
 	Gate       GateConfig             `yaml:"gate"`
 	Agents     map[string]AgentConfig `yaml:"agents"` // the admitted coding agents, by backend
 	Alerts     map[string]AlertTarget `yaml:"alerts"` // who can be told, by the names that notebooks use
@@ -88,12 +91,15 @@ func (g *GateConfig) check(file string) error {
 type Retention struct {
 	Runs int `yaml:"runs"` // at least the newest so many; 0 is DefaultRuns
 	Days int `yaml:"days"` // and whatever is younger; 0 is DefaultDays
+	// Data is how many GB of data are kept beside the records; 0 is DefaultData. That of the newest run always is.
+	Data int64 `yaml:"data"`
 }
 
 // What is kept where a repository says nothing.
 const (
 	DefaultRuns = 50
 	DefaultDays = 7
+	DefaultData = 20
 )
 
 // Bounds are the number and the age of the runs that are kept.
@@ -106,6 +112,9 @@ func (r Retention) Bounds() (runs int, age time.Duration) {
 	}
 	return r.Runs, time.Duration(r.Days) * 24 * time.Hour
 }
+
+// DataBytes is how many bytes of data are kept.
+func (r Retention) DataBytes() int64 { return cmp.Or(r.Data, DefaultData) * 1e9 }
 
 // LoadConfig reads the settings of a repository; without a file they are the defaults.
 func LoadConfig(root string) (Config, error) {
@@ -157,13 +166,14 @@ func ParseConfig(file string, data []byte) (Config, error) {
 			cfg.Policy, err = readPolicy(file, value)
 		case "normalize":
 			cfg.Normalize, err = readNormalize(file, value)
-		case "deps", "artifacts":
-			key, front := root.Content[i].Value, notebooks.Front{Deps: cfg.Deps, Artifacts: cfg.Artifacts}
+		case "deps", "artifacts", "data":
+			key := root.Content[i].Value
+			front := notebooks.Front{Deps: cfg.Deps, Artifacts: cfg.Artifacts, Data: cfg.Data, DataKeep: cfg.DataKeep}
 			if err = markdown.ReadKey(&front, key, value); err != nil {
 				err = &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: value.Line, Col: value.Column,
 					Msg: key + ": " + err.Error()}
 			}
-			cfg.Deps, cfg.Artifacts = front.Deps, front.Artifacts
+			cfg.Deps, cfg.Artifacts, cfg.Data, cfg.DataKeep = front.Deps, front.Artifacts, front.Data, front.DataKeep
 		}
 		if err != nil {
 			return cfg, err
@@ -195,12 +205,12 @@ func readNormalize(file string, value *yaml.Node) ([]notebooks.Normalize, error)
 // configKeys are the known keys by the path of their mapping; * is any name.
 var configKeys = map[string][]string{
 	"": {"kernels", "output", "sign", "retention", "sandbox", "pool", "reads", "gate", "agents", "policy",
-		"normalize", "alerts", "repository", "deps", "artifacts"},
+		"normalize", "alerts", "repository", "deps", "artifacts", "data"},
 	"agents.*": {"path", "command", "sha256", "version", "model", "endpoint", "credentials", "network",
 		"start", "idle"},
 	"alerts.*":  {"webhook", "slack", "mail", "from", "server", "exec"},
 	"kernels.*": {"program", "command", "languages", "server", "kernel", "token"},
-	"retention": {"runs", "days"},
+	"retention": {"runs", "days", "data"},
 	"gate":      {"require", "paths", "ignore", "removed"},
 	"sandbox":   {"write", "hide"},
 }

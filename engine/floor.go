@@ -129,6 +129,8 @@ func (p *Plan) uses(grant string) string {
 	switch {
 	case grant == liftCopy && len(f.Copy)+len(p.request.Copy) > 0:
 		return "copy:"
+	case grant == liftCopy && len(f.Data)+len(p.request.Data) > 0:
+		return "data:"
 	case grant != liftSecrets:
 		return ""
 	case len(f.Secrets) > 0:

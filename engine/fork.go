@@ -135,6 +135,7 @@ func otherFront(was, now notebooks.Front) string {
 		same bool
 	}{
 		{"env", maps.Equal(was.Env, now.Env)}, {"copy", slices.Equal(was.Copy, now.Copy)},
+		{"data", slices.Equal(was.Data, now.Data)},
 		{"deps", slices.Equal(was.Deps, now.Deps)}, {"tree", was.Tree == now.Tree},
 		{"strict", strict(was) == strict(now)},
 		{"sandbox", was.Sandbox == now.Sandbox}, {"network", was.Network == now.Network},

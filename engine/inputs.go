@@ -234,6 +234,9 @@ func (r *run) recordInputs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("what the run read cannot be told: %w", err)
 	}
+	if err := r.ws.data.inputs(in); err != nil {
+		return fmt.Errorf("what the run read of data: cannot be told: %w", err)
+	}
 	for i := range in.Read {
 		if err := r.conceal(&in.Read[i]); err != nil {
 			return err

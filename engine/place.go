@@ -142,6 +142,11 @@ func (w *workspace) mount(place *process.Place) (refused, err error) {
 		mounts = append(mounts, process.Mount{From: filepath.Join(w.at, filepath.FromSlash(d.Path)), To: to,
 			Upper: upper})
 	}
+	data, err := w.data.mounts()
+	if err != nil {
+		return nil, err
+	}
+	mounts = append(mounts, data...)
 	if w.work.Tool != "" {
 		mounts = append(mounts, process.Mount{From: w.eng.Tools, To: w.work.Tool})
 	}

@@ -35,6 +35,7 @@ type Plan struct {
 	source     *worktree.Source // nil outside a repository
 	base       worktree.OID
 	included   []string // patterns of the base's .worktreeinclude
+	hasData    bool     // data: names something
 	dirtyPaths []string // the user's uncommitted changes that the run does not make itself
 	depth      int      // runs around this one
 	gates      []runs.GateData
@@ -161,6 +162,8 @@ func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) 
 	nb := *p.notebook // whose warnings are those of these values
 	nb.Warnings = slices.Clone(nb.Warnings)
 	p.notebook = &nb
+	patterns, _ := p.dataPatterns(e)
+	p.hasData = len(patterns) > 0
 	p.dirtyPaths = slices.DeleteFunc(slices.Clone(p.uncommitted), func(path string) bool {
 		return e.Beside != nil && e.Beside(path) ||
 			req.Dirty != DirtyInclude && p.isOutput(path) // what is taken along is named whole

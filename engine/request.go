@@ -48,7 +48,8 @@ type Request struct {
 	InPlace bool                `json:"in_place,omitzero"`
 	// ignored files to copy into the worktree, besides the notebook's own list
 	Copy     []string `json:"copy,omitempty"`
-	Tree     string   `json:"tree,omitzero"` // runs.TreeMounted, which is then required, TreeSeparate; "" is either
+	Data     []string `json:"data,omitempty"` // patterns of ignored files that belong to the work
+	Tree     string   `json:"tree,omitzero"`  // runs.TreeMounted, which is then required, TreeSeparate; "" is either
 	Branch   string   `json:"branch,omitzero"`
 	KeepTree bool     `json:"keep_tree,omitzero"`
 	// where steps start, relative to the worktree; "" is its root
@@ -139,7 +140,8 @@ func (r *Request) checkText() error {
 		texts []string
 	}{
 		{"the path", []string{r.Path, r.MadeOf, r.Output, r.Assets, r.Repository, r.Origin, r.Folder}},
-		{"--base", []string{r.Base}}, {"--branch", []string{r.Branch}}, {"--copy", r.Copy}, {"--cwd", []string{r.Cwd}},
+		{"--base", []string{r.Base}}, {"--branch", []string{r.Branch}}, {"--copy", r.Copy},
+		{"--data", r.Data}, {"--cwd", []string{r.Cwd}},
 		{"--kernel", []string{r.Kernel}}, {"--backends", []string{r.Backend}}, {"--language",
 			[]string{r.Language}}, {"--skip-tag", r.SkipTags},
 	} {

@@ -227,7 +227,8 @@ func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 // RequestOf makes a request of the options that a record keeps.
 func RequestOf(o *runs.OptionsData) (Request, error) {
 	req := Request{AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode,
-		Timings: o.Timings, Copy: o.Copy, Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language,
+		Timings: o.Timings, Copy: o.Copy, Data: o.Data,
+		Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language,
 		Backend:     o.Backend,
 		StepTimeout: time.Duration(o.StepTimeoutNS),
 		RunTimeout:  time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS), Only: o.Only, SkipTags: o.SkipTags,
@@ -297,6 +298,7 @@ func (p *Plan) Options() *runs.OptionsData {
 	r := p.request
 	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Backend: r.Backend, Cwd: r.Cwd,
 		StepTimeoutNS: int64(r.StepTimeout), RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
+		Data:   r.Data,
 		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until),
 		AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode, Timings: r.Timings}
 	for _, b := range p.Given() {

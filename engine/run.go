@@ -142,6 +142,9 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 	if err != nil {
 		r.broken(err)
 	}
+	if kerr := r.keepData(ctx, err != nil); kerr != nil {
+		r.broken(kerr)
+	}
 	cleaned := make(chan error, 1)
 	go func() { cleaned <- r.ws.cleanUp() }() // while the record is finished
 	record, err := r.finish(ctx)

@@ -55,8 +55,12 @@ func (e *Engine) Tidy(root string) error {
 func tidy(id runs.RunID, dir, private string) error {
 	errs := []error{disk.RemoveAll(unfinished(private)), runs.At(dir).RemoveTemporary()}
 	if _, err := os.Lstat(filepath.Join(private, keepMark)); err != nil && readTurn(private) == nil { // see keepsTurn
-		errs = append(errs, disk.RemoveAll(private))
+		if err = rescue(private); err == nil {
+			err = disk.RemoveAll(private)
+		}
+		errs = append(errs, err)
 	}
+	errs = append(errs, runs.At(dir).SettleData())
 	run, _, err := runs.At(dir).Load()
 	if err != nil {
 		return errors.Join(errs...) // `runs verify` reports what is wrong with it
@@ -70,4 +74,36 @@ func tidy(id runs.RunID, dir, private string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// rescue moves what an interrupted run wrote and Git ignores from its private folder beside its record.
+func rescue(private string) error {
+	dir, err := os.ReadFile(filepath.Join(private, ofRecord))
+	if err != nil || len(dir) == 0 {
+		return nil // a folder of an earlier version, or that of a run that had just begun
+	}
+	record := runs.At(string(dir))
+	run, _, err := record.Load()
+	if err != nil || run.Completed != nil || run.Started.Repository == "" {
+		return nil // there is no record, or it lists what was written
+	}
+	src, err := worktree.Open(run.Started.Repository)
+	if err != nil {
+		return nil
+	}
+	tree := worktree.Path(src, filepath.Join(private, "tree"))
+	if _, err := os.Lstat(tree); err != nil {
+		return nil
+	}
+	names, err := src.IgnoredIn(tree)
+	for _, name := range names {
+		at := filepath.Join(tree, filepath.FromSlash(name))
+		was, none := os.Lstat(filepath.Join(src.Root(), filepath.FromSlash(name)))
+		is, gone := os.Lstat(at)
+		copied := none == nil && gone == nil && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
+		if gone == nil && !copied && !isByproduct(name) {
+			err = errors.Join(err, record.KeepData(at, name))
+		}
+	}
+	return err
 }

@@ -36,7 +36,7 @@ const warmAge = 10 * time.Minute
 func (p *Plan) warmStep() *PlannedStep {
 	switch {
 	case p.source == nil, p.inFolder(), p.mode() != runs.MutationWorktree, p.interrupted != nil, p.fork != nil,
-		len(p.copies()) > 0, p.request.Dirty == DirtyInclude, len(p.request.Reverse) > 0, len(p.gates) > 0,
+		len(p.copies()) > 0, p.hasData, p.request.Dirty == DirtyInclude, len(p.request.Reverse) > 0, len(p.gates) > 0,
 		p.needsApproval():
 		return nil
 	}

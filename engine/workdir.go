@@ -38,7 +38,8 @@ type workdir struct {
 // makeWorkdir makes a run's folder. The folder gets its name when it is complete and locked, so that another process
 // that sweeps at this moment leaves it alone.
 // covered is the path that the worktree may be mounted at; "" is none.
-func (e *Engine) makeWorkdir(root, covered string) (*workdir, error) {
+// record is the run directory, which rescue looks for.
+func (e *Engine) makeWorkdir(root, covered, record string) (*workdir, error) {
 	making := unfinished(root)
 	w := &workdir{Root: root}
 	program := e.Tools
@@ -62,6 +63,9 @@ func (e *Engine) makeWorkdir(root, covered string) (*workdir, error) {
 	w.Agents = filepath.Join(root, "agents")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(making, ofRecord), []byte(record), 0o600)
 	}
 	if real := sandbox.Real([]string{program}); covered != "" && sandbox.Within(strings.Join(real, ""),
 		[]string{covered}) {
@@ -94,6 +98,9 @@ func (e *Engine) makeWorkdir(root, covered string) (*workdir, error) {
 	}
 	return w, nil
 }
+
+// ofRecord is the file in a private folder that names the run directory.
+const ofRecord = "record"
 
 // close removes the folder, or everything in it but the worktree.
 func (w *workdir) close(keepTree bool) error {
@@ -156,7 +163,9 @@ func (e *Engine) sweep(all string) {
 			release()
 			continue
 		}
-		_ = removeRoot(dir) // what cannot be removed is left for the next run
+		if rescue(dir) == nil {
+			_ = removeRoot(dir) // what cannot be removed is left for the next run
+		}
 		release()
 	}
 }

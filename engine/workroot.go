@@ -52,11 +52,11 @@ var apartName = lazyregexp.New(`^(\.new-|turn-)?[0-9a-f]{8}-[0-9]+$|^\.old-[0-9]
 
 // makeApart makes a private folder whose path is the same for each run of a repository: of those that run at once, the
 // first that is free. What tools keep by path is then found again by the next run.
-func (e *Engine) makeApart(repository string) (*workdir, error) {
+func (e *Engine) makeApart(repository, record string) (*workdir, error) {
 	key := string(runs.DigestOf([]byte(repository)))[len("sha256:"):][:8] + "-"
 	dir, own := e.apartFolder(), filepath.Join(e.Cache, "work")
 	for slot, again := 0, 100; ; slot++ {
-		w, err := e.makeWorkdir(filepath.Join(dir, key+strconv.Itoa(slot)), "")
+		w, err := e.makeWorkdir(filepath.Join(dir, key+strconv.Itoa(slot)), "", record)
 		switch {
 		case err == nil:
 			return w, nil

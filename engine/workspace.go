@@ -42,6 +42,8 @@ type workspace struct {
 	owned     []string     // see ownFolders; determined once, because every path of the checkout is compared
 	opaques   []string     // repositories inside the checkout of a run in place
 	missed    []string     // what captures may have missed
+	data      *dataset     // nil: data: names nothing
+	keeps     bool         // the worktree holds files that could not be moved beside the record
 	left      unkept       // at the end of the last step
 }
 
@@ -76,13 +78,18 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	}
 	place, refused := arranged()
 	if refused == nil && place != nil {
-		if err = w.make(ctx, processes); err == nil {
+		if err = w.make(ctx, processes, place); err == nil {
 			refused, err = w.mount(place)
 		}
 	}
 	if err == nil && w.place == nil {
 		if err = w.separate(refused); err == nil {
-			err = w.make(ctx, processes)
+			err = w.make(ctx, processes, nil)
+		}
+	}
+	if err == nil {
+		if err = w.data.look(); err == nil {
+			w.data.watch()
 		}
 	}
 	if servers := listed(); w.opened != nil {
@@ -98,23 +105,30 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 	return err
 }
 
-// make makes the private folder and the worktree in it.
-func (w *workspace) make(ctx context.Context, processes func() []int) (err error) {
+// make makes the private folder and the worktree in it. place mounts them; nil if none does.
+func (w *workspace) make(ctx context.Context, processes func() []int, place *process.Place) (err error) {
 	p := w.plan
 	if w.apart() && w.root == w.eng.workRoot(w.rec.id) {
-		w.work, err = w.eng.makeApart(p.root())
+		w.work, err = w.eng.makeApart(p.root(), w.rec.record.Path())
 		if err == nil {
 			w.root, w.opened.Root = w.work.Root, w.work.Root
 		}
 	} else {
-		w.work, err = w.eng.makeWorkdir(w.root, w.at)
+		w.work, err = w.eng.makeWorkdir(w.root, w.at, w.rec.record.Path())
 	}
 	if err != nil {
 		return artifact(err)
 	}
+	if w.data, err = w.newDataset(); err != nil {
+		return err
+	}
+	copied, err := w.data.plan(place)
+	if err != nil {
+		return err
+	}
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
 		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(), Lister: p.lister,
-		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: p.copies(),
+		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: append(p.copies(), copied...),
 		Artifacts: p.notebook.Front.Artifacts,
 		Processes: processes}
 	if w.covered, err = w.objectFolders(); err != nil {
@@ -150,7 +164,15 @@ func (p *Plan) copies() []string {
 // capture commits what changed in the worktree since the last capture.
 func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message string) (*worktree.Change, error) {
 	defer w.rec.trace.start("changes")()
+	w.data.take(step)
+	ignored, err := w.data.bring()
+	if err != nil {
+		return nil, artifact(err)
+	}
 	change, err := w.tree.Capture(ctx, string(step), message)
+	if err == nil {
+		change.IgnoredWritten += ignored
+	}
 	if err == nil && change.MayMiss != "" && !slices.Contains(w.missed, change.MayMiss) {
 		w.missed = append(w.missed, change.MayMiss)
 	}
@@ -160,8 +182,9 @@ func (w *workspace) capture(ctx context.Context, step notebooks.StepID, message 
 // cleanUp removes what the run made outside its record.
 func (w *workspace) cleanUp() error {
 	var errs []error
-	keep := w.plan.request.KeepTree && w.tree != nil
+	keep := (w.plan.request.KeepTree || w.keeps) && w.tree != nil
 	turn := w.work != nil && w.tree != nil && readTurn(w.work.Root) != nil
+	w.data.stop()
 	errs = append(errs, w.unguard())
 	w.place.Close()
 	if w.tree != nil {

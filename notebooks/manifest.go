@@ -45,6 +45,8 @@ type Manifest struct {
 	Inputs   *Inputs           `json:"inputs,omitzero"`
 	Contract *ManifestContract `json:"contract,omitempty"`
 	Judges   *ManifestJudges   `json:"judges,omitempty"` // nil where the run changed no protected file
+	// Data are files that Git ignores and that the run wrote: the first MaxManifestChanges.
+	Data []ManifestData `json:"data,omitempty"`
 	// WrittenAfter are the files that came or changed during the last test step or after it, and that no test read.
 	WrittenAfter []string `json:"written_after,omitempty"`
 	// Artifacts are the results that the record has and that belong to no change: paths.
@@ -63,6 +65,15 @@ const (
 	MaxManifestScraps = 500
 	MaxManifestScrap  = 1 << 10
 )
+
+// ManifestData is a file that Git ignores and that the run wrote, or one of data: that it removed.
+type ManifestData struct {
+	Path      string `json:"path"`
+	Bytes     int64  `json:"bytes"`
+	Digest    string `json:"digest,omitzero"`
+	Removed   bool   `json:"removed,omitzero"`
+	Published bool   `json:"published,omitzero"` // it was put into the checkout; all others are beside the record
+}
 
 // MaxManifestChanges is how many changed files a manifest lists.
 const MaxManifestChanges = 1000
@@ -256,6 +267,8 @@ type Inputs struct {
 	Looked []string `json:"looked,omitempty"`
 	// Tests are the test steps of which it is known what they read, in the order in which they ran.
 	Tests []TestReads `json:"tests,omitempty"`
+	// Data is what was read of the files that data: names and Git ignores, sorted by path.
+	Data []DataInput `json:"data,omitempty"`
 	// Except are paths that count as absent in every tree: the output notebook of the run and the folder of its
 	// pictures.
 	Except []string `json:"except,omitempty"`
@@ -292,6 +305,16 @@ func (in *Inputs) JudgedNothing() (steps []StepID) {
 		}
 	}
 	return steps
+}
+
+// DataInput is a file that data: names and a step read, or a folder of such files that was listed, whose path ends in a
+// slash.
+type DataInput struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest,omitzero"` // sha256:… of a file
+	Names  string `json:"names,omitzero"`  // sha256:… of the names in a folder, without those of files that the run wrote
+	Maker  string `json:"maker,omitzero"`  // the notebook whose run wrote the file
+	Step   StepID `json:"step,omitzero"`   // the first that read it
 }
 
 // Dependency is a folder of dependencies that Git ignores.

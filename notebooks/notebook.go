@@ -158,6 +158,8 @@ type Front struct {
 	Env                map[string]string
 	Copy               []string // ignored files that the worktree gets too
 	Deps               []string // ignored folders of the checkout that steps get; "none" is not even the default ones
+	Data               []string // patterns of ignored files that belong to the work
+	DataKeep           string   // "", "passed", "always": of which runs they go into the checkout
 	Tree               string   // "", "mounted", "separate": where steps find the worktree
 	Strict             *bool    // shells: any failing command fails the step; nil is true
 	Sandbox            string   // "", "on", "off", "strict", "required"

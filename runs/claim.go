@@ -89,6 +89,7 @@ func foldText(text []byte) (run *Run, last []byte, err error) {
 // DiskUse is how many bytes the files of a run have.
 func (s Store) DiskUse(id RunID) (bytes int64) {
 	record := s.Record(id)
+	bytes = s.DataBytes(id)
 	err := record.walk(func(name string) error {
 		if info, err := record.Stat(name); err == nil {
 			bytes += info.Size()

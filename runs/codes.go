@@ -31,6 +31,8 @@ const (
 	CodeCheckCritical        = "check_critical"
 	CodeTestsFailed          = "tests_failed"
 	CodeWrongTree            = "wrong_tree" // a step tried to use the checkout's files instead of the worktree's
+	// Somebody else changed a file that data: names and the run wrote.
+	CodeDataConflict = "data_conflict"
 	// Of agents: the backend was not admitted, is not the one that was admitted, has no credentials or refused ones,
 	// was limited, gave no events, neither answer nor tool call, a refusal, or another failure.
 	CodeProviderNotAdmitted   = "provider_not_admitted"

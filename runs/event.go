@@ -34,6 +34,7 @@ const (
 	InputsRecorded        EventType = "inputs.recorded" // its data is a notebooks.Inputs
 	GitDiffChecked        EventType = "git.diff.checked"
 	VerificationCompleted EventType = "verification.completed"
+	DataKept              EventType = "data.written"
 	RunCompleted          EventType = "run.completed"
 )
 

@@ -28,6 +28,7 @@ type Run struct {
 	Inputs                *notebooks.Inputs      // nil: not recorded
 	Diff                  *DiffCheckedData
 	Verification          *VerificationData
+	Data                  *DataWritten // nil: it wrote nothing that Git ignores, or Data was not recorded yet
 	Completed             *CompletedData
 	Events                int // how many events were folded
 
@@ -143,6 +144,8 @@ func (r *Run) Add(event Event) (err error) {
 		err = decodeInto(event, &r.Diff)
 	case VerificationCompleted:
 		err = decodeInto(event, &r.Verification)
+	case DataKept:
+		err = decodeInto(event, &r.Data)
 	case RunCompleted:
 		r.FinishedAt = event.Time
 		err = decodeInto(event, &r.Completed)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -62,6 +63,14 @@ func exclusive(dir string) (done func(), err error) {
 		return nil, errors.Join(err, folder.Close())
 	}
 	return func() { _ = folder.Close() }, nil
+}
+
+// inodeOf is the number of a file.
+func inodeOf(info os.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Ino)
+	}
+	return 0
 }
 
 // unlock removes the file while it is still locked: whoever locks it after that finds that it is gone (see isAt). If

@@ -27,6 +27,8 @@ func lockFile(file *os.File, how uint32) error {
 // exclusive holds nothing, for Windows locks no folders. A run that starts while another command tidies up may fail.
 func exclusive(string) (done func(), err error) { return func() {}, nil }
 
+func inodeOf(os.FileInfo) uint64 { return 0 }
+
 // unlock closes the file first: Windows removes no open file. If somebody takes the lock in between, the file cannot be
 // removed and is theirs. If its folder was renamed meanwhile, the file at path is another run's.
 func unlock(file *os.File, path string) {

@@ -105,6 +105,14 @@ func (o *order) before(seq int, event Event) error {
 			return o.misplaced(seq, event)
 		}
 		return nil
+	case DataKept:
+		switch {
+		case o.stage < stagePlanned:
+			return o.tooEarly(seq, event)
+		case o.stage == len(stages) || o.run.Data != nil:
+			return o.misplaced(seq, event)
+		}
+		return nil
 	case GateBlocked, RunCompleted:
 		switch {
 		case o.stage == 0 && event.Type == RunCompleted:

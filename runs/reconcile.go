@@ -112,6 +112,16 @@ func (r *Record) complete(record *loaded, asked *AbortData, clock func() time.Ti
 		if data.Files, err = r.Unnamed(record.run, nil); err != nil {
 			return nil, err
 		}
+		kept, err := r.recoverData(record.run)
+		if err == nil && kept != nil {
+			var event Event
+			if event, err = journal.Append(DataKept, "", kept); err == nil {
+				events = append(events, event)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
 		event, err := journal.Append(RunCompleted, "", data)
 		if err != nil {
 			return nil, err

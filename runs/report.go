@@ -42,6 +42,7 @@ type Report struct {
 	Approval     *ApprovalGrantedData `json:"approval,omitempty"`
 	Sandbox      *SandboxData         `json:"sandbox,omitempty"` // what held the steps
 	Tree         *TreeData            `json:"tree,omitempty"`    // where the steps found the worktree
+	Data         *DataWritten         `json:"data,omitempty"`    // what the run wrote and Git ignores
 	Verification []ReportCheck        `json:"verification"`
 	Blockers     []Blocker            `json:"blockers"`
 	Scraps       []ScrapData          `json:"scraps"`
@@ -115,7 +116,7 @@ func (rec *Record) Report(run *Run, known map[string]Digest) (*Report, error) {
 		RunStartedAt: run.StartedAt, RunFinishedAt: run.FinishedAt, ArtifactsDir: ".",
 		Parameters: run.Contract.Parameters, BaseCommit: run.Contract.BaseCommit,
 		ResumedFrom: run.Started.ResumedFrom, ApprovalStatus: run.Approval, Approval: run.Granted,
-		Sandbox: run.Started.Sandbox, Tree: run.Tree,
+		Sandbox: run.Started.Sandbox, Tree: run.Tree, Data: run.Data,
 		Blockers: run.Blockers(), Scraps: run.Scraps(), Checks: run.Checks(),
 	}
 	r.addSteps(run)

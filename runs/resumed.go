@@ -62,6 +62,7 @@ type OptionsData struct {
 	RunTimeoutNS  int64       `json:"run_timeout_ns,omitzero"`
 	StartNS       int64       `json:"start_timeout_ns,omitzero"`
 	Copy          []string    `json:"copy,omitempty"`
+	Data          []string    `json:"data,omitempty"`
 	Branch        string      `json:"branch,omitzero"`
 	Only          []string    `json:"only,omitempty"`
 	SkipTags      []string    `json:"skip_tags,omitempty"`

@@ -82,6 +82,7 @@ func (r *Record) Verify(render RenderFunc, signers Signers) (*Verification, erro
 		c.inner()
 		c.approval()
 		c.accounted()
+		c.data()
 	}
 	sums, err := held.CheckSums()
 	if err != nil {

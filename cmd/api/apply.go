@@ -24,6 +24,7 @@ type Applied struct {
 	RunID      runs.RunID     `json:"run_id"`
 	Status     runs.Status    `json:"status"`
 	Patch      runs.Digest    `json:"patch_digest"`
+	Data       []string       `json:"data,omitempty"`  // files that Git ignores; the patch was not applied
 	Checkout   string         `json:"checkout"`        // root of the repository
 	Branch     string         `json:"branch,omitzero"` // that was made, with the checkout left as it is
 	User       string         `json:"user"`
@@ -77,6 +78,23 @@ func Branch(ctx context.Context, eng *engine.Engine, src *worktree.Source, run *
 		return "", err
 	}
 	return eng.Branch(ctx, src, run, record, name)
+}
+
+// ApplyData moves what a run wrote and Git ignores, and is kept beside its record, into the checkout of src: all of it,
+// or nothing where files changed since the run began, which differ says, unless force is set. It asks for an acceptance
+// as Apply does.
+func ApplyData(eng *engine.Engine, src *worktree.Source, run *runs.Run, dir string, force bool) (done, differ []string,
+	err error) {
+	record := runs.At(dir)
+	line := Applied{Time: eng.Now().UTC(), RunID: run.ID, Status: run.Status(), Checkout: src.Root(), User: eng.User,
+		Forced: force}
+	if err := eng.CheckAcceptance(src, run, record); err != nil {
+		return nil, nil, err
+	}
+	return eng.ApplyData(src, run, record, force, func(names []string) error {
+		line.Data = names
+		return line.append(eng.Store(src.Root()))
+	})
 }
 
 // applied is the line about an apply. The error says why the change of the run may not be used; force overrides a

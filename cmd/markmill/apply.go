@@ -14,11 +14,12 @@ import (
 	"markmill/engine/worktree/apply"
 	"markmill/notebooks"
 	"markmill/render"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
 func (a *app) runsApply() *cobra.Command {
-	var force, asJSON bool
+	var force, data, asJSON bool
 	var branch string
 	c := &cobra.Command{
 		Use: "apply RUN", Short: "Apply the change of a run to the checkout",
@@ -30,6 +31,10 @@ runs, with what --force has overridden.
 
 With --branch NAME the change becomes a branch of one commit on the run's base, as with run --branch, and the checkout
 stays as it is.
+
+With --data the files that the run wrote and Git ignores, which are kept beside its record, are moved into the checkout
+instead: by one rename each, and all of them or none. A file that changed in the checkout since the run began is named,
+and stays as it is unless --force is given.
 
 The new files are written beside the checkout first and then renamed into place. A kill in between leaves
 each file old or new, and the same command again finishes the apply.
@@ -43,11 +48,18 @@ no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and not
 			if c.Flags().Changed("branch") && branch == "" {
 				return usagef("--branch names no branch; give a name, or leave the option out")
 			}
+			if data && branch != "" {
+				return usagef("--data and --branch exclude each other: a branch holds no files that Git ignores")
+			}
+			if data {
+				return a.applyData(words[0], force, asJSON)
+			}
 			return a.apply(c.Context(), words[0], branch, force, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false,
 		"also apply the change of a run that did not pass, or was rejected; this is recorded")
+	c.Flags().BoolVar(&data, "data", false, "move what the run wrote and Git ignores into the checkout")
 	c.Flags().StringVar(&branch, "branch", "", "make the branch `NAME` of the change, and leave the checkout as it is")
 	jsonFlag(c, &asJSON, "apply")
 	return c
@@ -60,6 +72,7 @@ type appliedRun struct {
 	Branch  string             `json:"branch,omitzero"` // that was made
 	Commit  string             `json:"commit,omitzero"` // of the branch
 	Files   []runs.ChangedFile `json:"files"`
+	Data    []string           `json:"data,omitempty"`   // files that Git ignores and that were put into the checkout
 	Message string             `json:"message,omitzero"` // why it was not applied, or what was found
 }
 
@@ -132,6 +145,41 @@ func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool
 		what = "finished applying the change of"
 	}
 	return end(true, exitPass, "%s %s: %s", what, run.ID, render.ChangeWords(run.Diff.Files))
+}
+
+// applyData moves what a run wrote and Git ignores into the checkout.
+func (a *app) applyData(word string, force, asJSON bool) error {
+	eng, err := a.engineHere("apply needs a Git repository")
+	if err != nil {
+		return err
+	}
+	run, dir, err := a.find(word)
+	if err != nil {
+		return err
+	}
+	out := appliedRun{RunID: run.ID, Files: []runs.ChangedFile{}}
+	done, differ, err := api.ApplyData(eng, eng.Source, run, dir, force)
+	if err != nil {
+		return err
+	}
+	code := exitPass
+	switch {
+	case len(differ) > 0:
+		code, out.Message = exitFail, strings.Join(differ, "; ")+": nothing was changed; --force puts the run's there"
+	case len(done) == 0:
+		out.Message = fmt.Sprintf("no data is kept of run %s", run.ID)
+	default:
+		out.Applied, out.Data = true, done
+		out.Message = fmt.Sprintf("put into the checkout: %s, %s", plain.Some(done, 5),
+			plain.Size(runs.Bytes(run.Data.Of(done))))
+	}
+	a.line(out.Message)
+	if asJSON {
+		if err := a.printJSON("apply", out); err != nil {
+			return err
+		}
+	}
+	return endWith(code)
 }
 
 // refuseApply says why a run's change may not be applied, with an exit code; exitPass when it may. With force it says

@@ -77,6 +77,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 		runs.InputsRecorded: notebooks.Inputs{},
 		runs.StepFinished:   runs.StepFinishedData{}, runs.GitDiffChecked: runs.DiffCheckedData{},
 		runs.VerificationCompleted: runs.VerificationData{}, runs.RunCompleted: runs.CompletedData{},
+		runs.DataKept: runs.DataWritten{},
 	}
 	for _, name := range typedConstants(t, "../../runs/event.go", "EventType") {
 		value, known := data[runs.EventType(name)]

@@ -67,6 +67,9 @@ func closedCases() []closedCase {
 		{name: "wrong_tree", code: runs.CodeWrongTree, event: finished, step: "t", status: fail,
 			files: ran("01-t/result.json", "01-t/stderr"), testLog: "Permission denied", args: []string{"--tree",
 				"separate"}},
+		{name: "data_conflict", code: runs.CodeDataConflict, event: end, status: fail,
+			files:   ran("01-a/result.json"),
+			prepare: func(c *closed) { c.commit(".gitignore", "data/\n") }},
 		{name: "verification_failed", code: runs.CodeVerificationFailed, event: finished, step: "t", status: fail,
 			patch: true, testLog: "0 passed, 1 failed",
 			files: append(changedA, ran("02-t/result.json", "02-t/stdout")...)},
@@ -305,7 +308,7 @@ func (row closedCase) untouched(c *closed, dir string, started bool) {
 	}
 	except := func(path string) bool {
 		for _, own := range []string{filepath.ToSlash(rel), "src/.markmill/approvals", "src/.markmill/made",
-			"home/state"} { // the key of the user
+			"src/.markmill/data", "home/state"} { // the key of the user
 			if path == own || strings.HasPrefix(path, own+"/") {
 				return true
 			}

@@ -84,17 +84,31 @@ func (a *app) runOutdated(ctx context.Context, c *cobra.Command, paths []string,
 			return err
 		}
 	}
-	code, passed := exitPass, 0
-	for i := range list {
-		a.tell("markmill: %s → %s: %s: %s\n", plain.Escape(list[i].Subject()), plain.Escape(list[i].Path),
-			list[i].State, plain.Escape(list[i].Why))
-		got := a.report(a.runAgain(ctx, &list[i], *o))
+	code, passed, wrote, done := exitPass, 0, false, map[string]bool{}
+	for left := list; len(left) > 0 && code <= 128; { // above it was ended by a signal
+		out := next(left)
+		a.tell("markmill: %s → %s: %s: %s\n", plain.Escape(out.Subject()), plain.Escape(out.Path), out.State,
+			plain.Escape(out.Why))
+		got := a.report(a.runAgain(ctx, &out, *o))
 		if got == exitPass {
 			passed++
 		}
-		if code = max(code, got); got > 128 { // ended by a signal
-			break
+		code, done[out.Path] = max(code, got), true
+		left = slices.DeleteFunc(left, func(o status.Output) bool { return done[o.Path] })
+		if wrote = wrote || len(out.Wrote) > 0; !wrote || len(left) > 0 {
+			continue
 		}
+		// Those that read what was written may be outdated now.
+		if left, _, err = a.outdatedOf(ctx, paths, &o.workOptions, &o.req, c.Flags().Changed("dirty")); err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(o status.Output) bool { return done[o.Path] })
+		for _, out := range left {
+			if err := a.holdOutput(out.Path); err != nil {
+				return err
+			}
+		}
+		list = append(list, left...)
 	}
 	words := "everything is current: nothing ran"
 	switch {
@@ -108,6 +122,21 @@ func (a *app) runOutdated(ctx context.Context, c *cobra.Command, paths []string,
 	}
 	a.tell("markmill: %s\n", words)
 	return endWith(code)
+}
+
+// next is the first of outputs that reads no data which another of them writes.
+func next(list []status.Output) status.Output {
+	for i := range list {
+		waits := slices.ContainsFunc(list, func(o status.Output) bool {
+			return o.Path != list[i].Path && slices.ContainsFunc(o.Wrote, func(p string) bool {
+				return slices.Contains(list[i].Read, p)
+			})
+		})
+		if !waits {
+			return list[i]
+		}
+	}
+	return list[0] // they wait for each other
 }
 
 // runAgain runs a notebook to the output that it has, with the parameters that the last run was given.

@@ -175,6 +175,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.StringVar(&o.req.Branch, "branch", "",
 		"commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
 	f.StringSliceVar(&o.req.Copy, "copy", nil, "ignored files to take into the worktree, by a `PATTERN` such as .env")
+	f.StringSliceVar(&o.req.Data, "data", nil,
+		"ignored files that the run reads, and leaves in the checkout if it passes, by a `PATTERN` such as data/**")
 	f.BoolVar(&o.dropDamaged, "drop-damaged", false,
 		"run an output notebook whose regions were edited; the edits are dropped")
 	f.StringVar(&o.resume, "resume", "",

@@ -227,9 +227,23 @@ func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunI
 	a.startCourier(eng, store)
 	removed, err := store.PruneSometimes(keep, age, a.now())
 	a.reindex(store, append(removed, ran...)...)
+	if err == nil {
+		err = a.retainData(store, eng.Config.Retention)
+	}
 	if err != nil {
 		a.tell("markmill: old runs were not removed: %s\n", err)
 	}
+}
+
+// retainData removes data that is kept beside records until it is no more than the retention says, and tells of which
+// runs.
+func (a *app) retainData(store runs.Store, r engine.Retention) error {
+	gone, err := store.PruneData(r.DataBytes())
+	if len(gone) > 0 {
+		a.tell("markmill: what %s wrote and Git ignores is not kept any more: more than %s were (retention: data:)\n",
+			plain.Some(gone, 3), plain.Size(r.DataBytes()))
+	}
+	return err
 }
 
 // deliver writes the output notebook of a run with a complete record to its address, after its pictures. It delivers

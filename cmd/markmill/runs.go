@@ -415,7 +415,9 @@ markmill runs maintenance shows what would be removed, and has the system prune 
 			removed, err := prune(least, age, a.now())
 			a.reindex(store, removed...)
 			trees, perr := pool.New(filepath.Join(a.cache(), "pool")).Remove(a.now().Add(-age))
-			err = errors.Join(err, perr)
+			if err = errors.Join(err, perr); err == nil {
+				err = a.retainData(store, cfg.Retention)
+			}
 			if trees > 0 && !quiet {
 				a.tell("removed %d worktrees that were kept for reuse\n", trees)
 			}

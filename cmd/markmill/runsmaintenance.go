@@ -60,7 +60,7 @@ func (a *app) printMaintenance(r *maintenance.Report, s *maintenance.Schedule) e
 		return err
 	}
 	for _, k := range r.Kept {
-		if err := say(a.stdout, "%-10s  %7d  %10s  %s\n", k.Kind, k.Count, size(k.Bytes), k.Path); err != nil {
+		if err := say(a.stdout, "%-10s  %7d  %10s  %s\n", k.Kind, k.Count, plain.Size(k.Bytes), k.Path); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (a *app) printMaintenance(r *maintenance.Report, s *maintenance.Schedule) e
 	}
 	return say(a.stdout, "\nretention  the newest %d runs, and those younger than %d days\n"+
 		"prunable   %s, %s and %s, of %s%s\npruned by  %s\n", r.Runs, r.Days, plain.Counted(len(r.Due.Runs), "run"),
-		plain.Counted(len(r.Due.Sweeps), "sweep"), plain.Counted(r.DueWorktrees, "worktree"), size(r.DueBytes),
+		plain.Counted(len(r.Due.Sweeps), "sweep"), plain.Counted(r.DueWorktrees, "worktree"), plain.Size(r.DueBytes),
 		next, daily)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"markmill/notebooks/codec"
 	"markmill/render"
+	"markmill/render/plain"
 	"markmill/render/sheet"
 	"markmill/runs"
 	"markmill/runs/index"
@@ -88,7 +89,7 @@ func (a *app) printStats(found []*index.Stats, whole bool) error {
 		if s.LastGreen != nil {
 			green = s.LastGreen.Started.UTC().Format(time.DateTime) + "Z"
 		}
-		t.add(s.Notebook, s.Runs, rate, took(s.P50), took(s.P95), size(s.Bytes), len(s.Flaky), green)
+		t.add(s.Notebook, s.Runs, rate, took(s.P50), took(s.P95), plain.Size(s.Bytes), len(s.Flaky), green)
 	}
 	if err := t.Write(a.stdout, "table"); err != nil || !whole {
 		return err
@@ -144,17 +145,4 @@ func (l *grid) add(cells ...any) {
 
 func took(seconds float64) string {
 	return render.Duration(time.Duration(seconds * float64(time.Second)))
-}
-
-// size is a number of bytes in words.
-func size(bytes int64) string {
-	switch {
-	case bytes < 1<<10:
-		return fmt.Sprintf("%d B", bytes)
-	case bytes < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
-	case bytes < 1<<30:
-		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
 }

@@ -14,17 +14,20 @@ type Mount struct {
 	Upper string
 	// Optional is set for one without which the others are of use.
 	Optional bool
+	Kept  bool   // Upper is where it is, and not in memory, whatever its file system is
+	Over  string // a folder whose files are seen, too, before those of From
 }
 
 // words and mountsOf are the form in which mounts are sent.
 func (m Mount) words() []string {
-	return []string{m.From, m.To, strconv.FormatBool(m.ReadOnly), m.Upper, strconv.FormatBool(m.Optional)}
+	return []string{m.From, m.To, strconv.FormatBool(m.ReadOnly), m.Upper, strconv.FormatBool(m.Optional),
+		strconv.FormatBool(m.Kept), m.Over}
 }
 
 func mountsOf(words []string) (list []Mount) {
-	for ; len(words) >= 5; words = words[5:] {
+	for ; len(words) >= 7; words = words[7:] {
 		list = append(list, Mount{From: words[0], To: words[1], ReadOnly: words[2] == "true", Upper: words[3],
-			Optional: words[4] == "true"})
+			Optional: words[4] == "true", Kept: words[5] == "true", Over: words[6]})
 	}
 	return list
 }

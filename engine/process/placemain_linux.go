@@ -138,7 +138,7 @@ func (m Mount) mount() error {
 // overlay mounts From with what is written kept in Upper, or in memory if the file system of Upper cannot carry that.
 func (m Mount) overlay() error {
 	err := m.overlayOnce()
-	if err != nil && unix.Mount("tmpfs", m.Upper, "tmpfs", 0, "mode=700") == nil {
+	if err != nil && !m.Kept && unix.Mount("tmpfs", m.Upper, "tmpfs", 0, "mode=700") == nil {
 		err = m.overlayOnce()
 	}
 	return err
@@ -149,9 +149,12 @@ var everyone = regexp.MustCompile(`^\s*0\s+0\s+4294967295\s*$`)
 
 func (m Mount) overlayOnce() error {
 	var options []string
-	for _, layer := range [][2]string{{"lowerdir", m.From}, {"upperdir", filepath.Join(m.Upper, "files")},
-		{"workdir", filepath.Join(m.Upper, "work")}} {
-		if layer[1] != m.From {
+	for _, layer := range [][2]string{{"lowerdir", m.From}, {"over", m.Over},
+		{"upperdir", filepath.Join(m.Upper, "files")}, {"workdir", filepath.Join(m.Upper, "work")}} {
+		if layer[1] == "" {
+			continue
+		}
+		if layer[1] != m.From && layer[1] != m.Over {
 			if err := os.Mkdir(layer[1], 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 				return err
 			}
@@ -162,12 +165,19 @@ func (m Mount) overlayOnce() error {
 		}
 		defer unix.Close(fd)
 		// By number: a path may hold characters that mean something here.
-		options = append(options, fmt.Sprintf("%s=/proc/self/fd/%d", layer[0], fd))
+		at := fmt.Sprintf("/proc/self/fd/%d", fd)
+		if layer[0] == "over" {
+			options[0] = "lowerdir=" + at + ":" + strings.TrimPrefix(options[0], "lowerdir=")
+			continue
+		}
+		options = append(options, layer[0]+"="+at)
 	}
 	if uids, err := os.ReadFile("/proc/self/uid_map"); err == nil && !everyone.Match(uids) {
 		options = append(options, "userxattr")
+	} else if m.Kept { // the files are read without the overlay afterwards: each must be whole
+		options = append(options, "redirect_dir=off", "metacopy=off")
 	}
-	// Nothing that is written there outlives the run, so that none of it has to reach the disk (Linux 5.10).
+	// Without volatile, the end of the mount waits until all that was written is on the disk. Linux has it since 5.10.
 	err := unix.Mount("overlay", m.To, "overlay", 0, strings.Join(append(options, "volatile"), ","))
 	if err == unix.EINVAL {
 		err = unix.Mount("overlay", m.To, "overlay", 0, strings.Join(options, ","))

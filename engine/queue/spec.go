@@ -71,6 +71,11 @@ func (s *Spec) Check() error {
 // CheckNotebook returns an error for a notebook that a job cannot run: it asks for files that Git ignores, and those of
 // a worker are not the submitter's.
 func CheckNotebook(nb *notebooks.Notebook) error {
+	if len(nb.Front.Data) > 0 {
+		return &notebooks.Error{Kind: notebooks.KindOption,
+			Msg:  "data: files that Git ignores are those of a worker, and what a job writes there stays with it",
+			Hint: "leave data: out, and let the job read and write where all machines reach it"}
+	}
 	if len(nb.Front.Copy) == 0 {
 		return nil
 	}

@@ -20,6 +20,7 @@ func TestCheck(t *testing.T) {
 		"in_place":   func(r *engine.Request) { r.InPlace = true },
 		"branch":     func(r *engine.Request) { r.Branch = "main" },
 		"copy":       func(r *engine.Request) { r.Copy = []string{".env"} },
+		"data":       func(r *engine.Request) { r.Data = []string{"data/**"} },
 		"repository": func(r *engine.Request) { r.Repository = "/" },
 		"folder":     func(r *engine.Request) { r.Folder = "/" },
 		"output":     func(r *engine.Request) { r.Output = "/etc/x" },

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Restored is a file that begins with another content and mode than the base has.
@@ -71,7 +70,7 @@ func (t *Tree) copyDirty(ctx context.Context) error {
 	if len(t.opt.Copy) == 0 {
 		return nil
 	}
-	paths, err := t.src.ignoredFiles(t.ign, t.opt.Copy)
+	paths, err := ignoredFiles(t.src.Root(), t.ign, t.opt.Copy)
 	if err != nil {
 		return err
 	}
@@ -95,24 +94,22 @@ func (t *Tree) copyFile(path string) error {
 	if err != nil || st.Kind() == disk.KindDir { // a submodule, or a repository inside
 		return err
 	}
-	if err := disk.MakeWay(t.dir, path); err != nil {
-		return err
-	}
-	to := filepath.Join(t.dir, filepath.FromSlash(path))
-	if err := disk.Copy(t.src.Root(), path, to); err != nil || st.Kind() == disk.KindLink {
-		return err
-	}
-	return os.Chtimes(to, time.Time{}, time.Unix(0, st.Mtime)) // a build folder is not older than what it was made of
+	return t.Bring(t.src.Root(), path, path) // with its time: a build folder is not older than what it was made of
 }
 
-// ignoredFiles lists the ignored files of the checkout that match patterns, in folders of dependencies only if a
-// pattern names the folder.
-func (s *Source) ignoredFiles(ign *rules.Ignores, patterns []string) ([]string, error) {
+// IgnoredIn lists the files that Git ignores in what was a worktree of the source.
+func (s *Source) IgnoredIn(dir string) ([]string, error) {
+	return ignoredFiles(dir, rules.NewIgnores(s.Config, s.CommonDir()), []string{"*"})
+}
+
+// ignoredFiles lists the ignored files below a folder that match patterns, in folders of dependencies only if a pattern
+// names the folder.
+func ignoredFiles(dir string, ign *rules.Ignores, patterns []string) ([]string, error) {
 	w := snapshot.New(true)
 	w.Ignores, w.Converter = ign, rules.NewConverter(nil, "")
 	w.Exclude = func(path string) bool { return path == ".markmill" }
 	root := &snapshot.Node{}
-	if err := w.Root(root, s.Root(), true); err != nil {
+	if err := w.Root(root, dir, true); err != nil {
 		return nil, err
 	}
 	want := rules.Ignores{Global: []rules.IgnoreFile{rules.ParseIgnore([]byte(strings.Join(patterns, "\n")))},

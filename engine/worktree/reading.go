@@ -540,18 +540,21 @@ func (t *Tree) readFile(p string, step notebooks.StepID) (in notebooks.Input, ok
 			return in, false, err
 		}
 		defer f.Close()
-		var data []byte
+		var digest object.Digest
 		if was.Stat.Kind() == disk.KindLink {
 			var target string
 			target, err = f.Readlink(name)
-			data = []byte(target)
+			digest = t.fmt.Sum("blob", []byte(target))
+		} else if file, operr := f.File(name); operr != nil {
+			err = operr
 		} else {
-			data, _, err = f.Content(name, was.Stat.Size)
+			digest, err = t.fmt.SumStream(file, was.Stat.Size, io.Discard)
+			file.Close()
 		}
 		if err != nil {
 			return in, false, err
 		}
-		r.files[p], r.ignored[p] = step, t.fmt.Sum("blob", data)
+		r.files[p], r.ignored[p] = step, digest
 		return t.ignoredInput(p), true, nil
 	}
 	if mode := fmt.Sprintf("%06o", was.Mode); mode != in.BlobMode() {

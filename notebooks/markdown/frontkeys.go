@@ -32,6 +32,7 @@ var frontKeys = map[string]func(f *notebooks.Front, n *yaml.Node) error{
 	"env":    func(f *notebooks.Front, n *yaml.Node) error { return variables(n, &f.Env) },
 	"copy":   func(f *notebooks.Front, n *yaml.Node) error { return setTexts(n, &f.Copy) },
 	"deps":   func(f *notebooks.Front, n *yaml.Node) error { return folders(n, &f.Deps) },
+	"data":   data,
 	"tree":   func(f *notebooks.Front, n *yaml.Node) error { return oneOf(n, &f.Tree, "mounted", "separate") },
 	"strict": func(f *notebooks.Front, n *yaml.Node) error { return boolean(n, &f.Strict) },
 	"sandbox": func(f *notebooks.Front, n *yaml.Node) error {
@@ -133,7 +134,8 @@ var frontNames = []string{
 	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid",
 	"artifacts", "limits", "require",
 	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
-	"copy", "deps", "tree", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability",
+	"copy", "deps",
+	"data", "tree", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability",
 	"allow_errors", "interrupt_on_timeout",
 	"headline", "output",
 	"reads", "inputs", "reuse", "pick", "steps", "proof", "singleton",
@@ -198,6 +200,28 @@ func folders(n *yaml.Node, to *[]string) error {
 			slices.Contains([]string{".", "..", ".git"}, first) || strings.ContainsAny(name, "*?[\\") {
 			return fmt.Errorf("%s is not a folder in the worktree; write it relative to the root, as target",
 				quote(name))
+		}
+	}
+	return nil
+}
+
+// data reads patterns of ignored files, or a mapping of paths: and keep:.
+func data(f *notebooks.Front, n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		return patterns(n, &f.Data)
+	}
+	for key, value := range pairsOf(n) {
+		var err error
+		switch key.Value {
+		case "paths":
+			err = patterns(resolve(value), &f.Data)
+		case "keep":
+			err = oneOf(value, &f.DataKeep, "passed", "always")
+		default:
+			err = fmt.Errorf("unknown key %s; known: paths, keep", quote(key.Value))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

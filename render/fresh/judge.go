@@ -32,6 +32,8 @@ type Tree interface {
 	Ignored(path, was string) (now string, ok bool, err error)
 	// Declared looks a declared input up; ok is false where it cannot be known.
 	Declared(in notebooks.DeclaredInput) (now notebooks.DeclaredInput, ok bool, err error)
+	// Data returns what a data input would be now, without what the run wrote; ok is false where it cannot be known.
+	Data(in notebooks.DataInput, wrote map[string]bool) (now notebooks.DataInput, ok bool, err error)
 	// Dependency returns what Dependency.Digest would be now; ok is false where nothing is installed, or nobody knows.
 	Dependency(path string) (digest string, ok bool)
 }
@@ -110,7 +112,41 @@ func Judge(m *notebooks.Manifest, tree Tree) (*Result, error) {
 			r.Reasons = append(r.Reasons, Reason{Path: d.Path, Words: "has other packages, or its lock file changed"})
 		}
 	}
+	if err := r.data(m, tree); err != nil {
+		return nil, err
+	}
 	return r, r.made(m.Changes, tree)
+}
+
+// data compares the files that data: names and that the run read.
+func (r *Result) data(m *notebooks.Manifest, tree Tree) error {
+	wrote := map[string]bool{}
+	for _, f := range m.Data {
+		wrote[f.Path] = true
+	}
+	for _, in := range m.Inputs.Data {
+		now, ok, err := tree.Data(in, wrote)
+		words := ""
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			r.Unknown = plain.Escape(in.Path) + " was read, and Git ignores it: it cannot be compared here"
+		case now.Names != in.Names:
+			words = otherNames
+		case now.Digest == in.Digest:
+		case now.Digest == "":
+			words = "was removed"
+		case now.Maker != "":
+			words = "changed, written by " + now.Maker
+		default:
+			words = "changed"
+		}
+		if words != "" {
+			r.Reasons = append(r.Reasons, Reason{Path: in.Path, Step: in.Step, Words: words})
+		}
+	}
+	return nil
 }
 
 // SettingsFile says which program runs the steps of a kernel.

@@ -111,6 +111,7 @@ func (p *notebookPage) summary(st state, words string) markup {
 	if len(p.results) > 0 {
 		p.testRow(&rows)
 		p.changeRow(&rows)
+		dataRow(&rows, p.manifest)
 	}
 	p.paramRows(&rows)
 	p.scrapRows(&rows)
@@ -223,6 +224,37 @@ func (p *notebookPage) testRow(w *writer) {
 		w.put("%s", refs.markup())
 	}
 	w.put("</td></tr>")
+}
+
+// dataRow lists what the run wrote and Git ignores.
+func dataRow(w *writer, m *notebooks.Manifest) {
+	if m == nil {
+		return
+	}
+	list := listed{heading: "Data", noun: "file", columns: 3}
+	if m.Inputs != nil {
+		for _, in := range m.Inputs.Data {
+			if in.Maker != "" && list.more() {
+				list.put(`<tr><td><code>%s</code></td><td></td><td>read, made by %s</td></tr>`, cleanLine(in.Path),
+					cleanLine(in.Maker))
+			}
+		}
+	}
+	for _, f := range m.Data {
+		if !list.more() {
+			continue
+		}
+		where := "beside the record"
+		switch {
+		case f.Removed:
+			where = "removed"
+		case f.Published:
+			where = "in the checkout"
+		}
+		list.put(`<tr><td><code>%s</code></td><td>%s</td><td>%s</td></tr>`, cleanLine(f.Path),
+			cleanLine(plain.Size(f.Bytes)), cleanLine(where))
+	}
+	list.end(w)
 }
 
 // changeRow lists the changed files, each with the steps that changed it.

@@ -43,7 +43,33 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 		}
 	}
 	m.ChangedIn, m.Unchecked = run.ChangedIn(), run.Tree != nil && run.Tree.Unchecked
+	m.Data = Data(run)
+	m.Data = m.Data[:min(len(m.Data), notebooks.MaxManifestChanges)]
 	return m
+}
+
+// Data lists what a run wrote and Git ignores, first what was put into the checkout.
+func Data(run *runs.Run) (list []notebooks.ManifestData) {
+	kept, published := run.Data.Split()
+	for i, f := range append(published, kept...) {
+		list = append(list, notebooks.ManifestData{Path: f.Path, Bytes: f.Bytes, Digest: string(f.Digest),
+			Removed: f.Removed, Published: i < len(published)})
+	}
+	return list
+}
+
+// DataPattern is a pattern for data: that names the first file that is kept beside the record; "" where data: names it
+// already.
+func DataPattern(run *runs.Run) string {
+	kept, _ := run.Data.Split()
+	if len(kept) == 0 || kept[0].Named {
+		return ""
+	}
+	folder, _, deeper := strings.Cut(kept[0].Path, "/")
+	if !deeper {
+		return kept[0].Path
+	}
+	return folder + "/**"
 }
 
 // SignatureOf returns the recorded signature of an output notebook's manifest.

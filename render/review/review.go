@@ -151,6 +151,10 @@ type Output struct {
 
 	readsUnknown bool // it is not known what its tests read
 
+	// Read and Wrote are files of data: that the run read, and wrote.
+	Read  []string `json:"read,omitempty"`
+	Wrote []string `json:"wrote,omitempty"`
+
 	gone      string   // the source that it is of, where the branch removed that
 	elsewhere []string // what the run began with, and neither side has
 	inside    []string // interpreters that lay in the repository, where the branch can replace them

@@ -112,6 +112,9 @@ func (inputs) Declared(in notebooks.DeclaredInput) (notebooks.DeclaredInput, boo
 }
 
 func (inputs) Dependency(string) (string, bool) { return "", false }
+func (inputs) Data(notebooks.DataInput, map[string]bool) (now notebooks.DataInput, ok bool, err error) {
+	return now, false, nil
+}
 
 // sourceText returns a notebook with one step.
 func sourceText(title, code string) string {

@@ -18,6 +18,14 @@ import (
 
 // judge compares what the run of an output read with the new side.
 func (r *reviewer) judge(o *Output, m *notebooks.Manifest) {
+	if m.Inputs != nil {
+		for _, in := range m.Inputs.Data {
+			o.Read = append(o.Read, in.Path)
+		}
+	}
+	for _, f := range m.Data {
+		o.Wrote = append(o.Wrote, f.Path)
+	}
 	got := compareInputs(m, r.head)
 	o.Unknown = got.Unknown
 	if len(got.Reasons) > 0 {

@@ -159,6 +159,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		}
 	}
 	p.section("Change", &change)
+	p.data(run)
 	var checks table
 	for _, c := range run.Checks() {
 		checks.add(cell{shown(c.Name), ""}, cell{shown(plain.Cut(c.Words(), 100)), checkColor[c.State]})
@@ -270,4 +271,28 @@ func tracebackLine(line, exception string, color bool) string {
 		return style.Foreground(lipgloss.Color(cyan)).Render(line)
 	}
 	return line
+}
+
+// data lists the files that Git ignores: what the run wrote, and what it read of that which an earlier run wrote.
+func (p *page) data(run *runs.Run) {
+	var t table
+	row := func(verb, path string, bytes int64, words string) {
+		t.add(cell{verb, ""}, cell{shown(path), ""}, cell{plain.Size(bytes), ""}, cell{shown(words), dim})
+	}
+	if run.Data != nil {
+		for _, f := range run.Data.Read {
+			row("read", f.Path, f.Bytes, fmt.Sprintf("made by %s %s before, in run %s", f.Notebook,
+				render.Duration(run.StartedAt.Sub(f.Time)), f.Run))
+		}
+	}
+	for _, f := range result.Data(run) {
+		verb, where := "wrote", "kept beside the record"
+		if f.Removed {
+			verb, where = "removed", "in the checkout, too"
+		} else if f.Published {
+			where = "in the checkout"
+		}
+		row(verb, f.Path, f.Bytes, where)
+	}
+	p.section("Data", &t)
 }

@@ -324,6 +324,32 @@ func Tidy(path, pictures string, id runs.RunID, complete bool) error {
 	return err
 }
 
+// Place moves a file or link to a path below root, a folder of the user's, and makes the folders above it. It follows
+// no link below root. What is there is replaced, but a folder.
+func Place(from, root, path string) error {
+	if err := (Rules{}).reserved(path, filepath.Join(root, filepath.FromSlash(path))); err != nil {
+		return err
+	}
+	top, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	parts := strings.Split(path, "/")
+	last := len(parts) - 1
+	dir, err := descend(top, parts[:last])
+	if err != nil {
+		return err
+	}
+	if dir != top {
+		defer dir.Close()
+	}
+	if info, err := dir.Lstat(parts[last]); err == nil && info.IsDir() {
+		return isFolder(path)
+	}
+	return runs.Move(from, filepath.Join(dir.Name(), parts[last]))
+}
+
 // Setting writes a file that a command owns, through links, and makes its folder. No notebook, parameter or branch
 // chooses its path.
 func Setting(path string, data []byte) error {

@@ -109,6 +109,16 @@ func (in inputs) Dependency(name string) (digest string, ok bool) {
 	return d.Digest(), ok
 }
 
+// Data looks up what a run read of the files that data: names. Only the checkout has them.
+func (in inputs) Data(was notebooks.DataInput, wrote map[string]bool) (now notebooks.DataInput, ok bool, err error) {
+	root, ok := in.View.Root()
+	if !ok || in.on == nil {
+		return now, false, nil
+	}
+	now, err = engine.LookUpData(in.on.Store, root, was, wrote)
+	return now, true, err
+}
+
 // Declared looks a declared input up. A manifest may name anything, so that only plain names are looked for on PATH,
 // and only regular files are read.
 func (in inputs) Declared(was notebooks.DeclaredInput) (now notebooks.DeclaredInput, ok bool, err error) {

@@ -23,7 +23,7 @@ import (
 
 // Kept is what is kept of one kind.
 type Kept struct {
-	Kind  string `json:"kind"` // records, sweeps, index, other; of all repositories: worktrees, work, caches
+	Kind  string `json:"kind"` // records, data, sweeps, index, other; of all repositories: worktrees, work, caches
 	Count int    `json:"count"`
 	Bytes int64  `json:"bytes"` // sizes of the files
 	Path  string `json:"path"`
@@ -76,8 +76,8 @@ func Look(ctx context.Context, store runs.Store, cache string, keep engine.Reten
 		switch {
 		case path == records.Path:
 			continue
-		case e.Name() == "sweeps":
-			kind = "sweeps"
+		case e.Name() == "sweeps", e.Name() == runs.DataFolder:
+			kind = e.Name()
 		case strings.HasPrefix(path, strings.TrimSuffix(store.IndexFile(), ".db")):
 			kind = "index"
 		}
@@ -96,7 +96,7 @@ func Look(ctx context.Context, store runs.Store, cache string, keep engine.Reten
 		kept["sweeps"].Count = len(sweeps)
 	}
 	r.Kept = append(r.Kept, records)
-	for _, kind := range []string{"sweeps", "index", "other"} {
+	for _, kind := range []string{runs.DataFolder, "sweeps", "index", "other"} {
 		if kept[kind] != nil {
 			r.Kept = append(r.Kept, *kept[kind])
 		}

@@ -140,6 +140,16 @@ func (w *Watcher) add(events []byte) {
 // Removed is the name in a folder that says that the folder itself was removed, and nothing in it is watched any more.
 const Removed = "\x00removed"
 
+// Peek calls visit for what was opened since the last Take, which still returns it.
+func (w *Watcher) Peek(visit func(name string)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drain()
+	for name := range w.opened {
+		visit(name)
+	}
+}
+
 // Take returns what was opened since the last call, until now: files by their path, folders by their path between
 // slashes ("/" is the root). lost says that events were lost: anything may have been opened.
 func (w *Watcher) Take() (opened map[string]bool, lost bool) {

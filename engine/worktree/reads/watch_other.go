@@ -18,4 +18,6 @@ func (w *Watcher) Close() error { return nil }
 
 func (w *Watcher) Add(string) error { return nil }
 
+func (w *Watcher) Peek(func(string)) {}
+
 func (w *Watcher) Take() (opened map[string]bool, lost bool) { return nil, true }
