@@ -66,6 +66,11 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 	for name, v := range w.plan.notebook.Front.Env {
 		env[name] = w.expandEnv(v)
 	}
+	if j := w.plan.request.Judge; j != nil {
+		for name, v := range j.Env {
+			env[name] = strings.TrimSpace(v + " " + env[name])
+		}
+	}
 	for _, name := range w.plan.notebook.Front.Secrets {
 		if v, ok := get(name); ok {
 			env[name] = v

@@ -111,6 +111,9 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if nb.Front.InterruptOnTimeout {
 		nb.InterruptOnTimeout()
 	}
+	if req.Judge != nil {
+		req.Judge.skipOthers(nb)
+	}
 	p := &Plan{request: req, notebook: nb, began: began}
 	defer func() { p.ended = e.Now() }()
 	if p.source, err = e.source(req.Repository); err != nil {
@@ -410,7 +413,7 @@ func (p *Plan) mode() string {
 	switch {
 	case p.notebook.Front.Mode == runs.MutationNone:
 		return runs.MutationNone
-	case p.request.Rerun != nil:
+	case p.request.Rerun != nil || p.request.Judge != nil:
 		return runs.MutationWorktree
 	case p.inFolder() || p.request.InPlace || p.notebook.Front.Mode == runs.MutationInPlace:
 		return runs.MutationInPlace
