@@ -103,11 +103,13 @@ func (j *JudgeRequest) skipOthers(nb *notebooks.Notebook) {
 	makes := func(s *notebooks.Step) bool {
 		return agentStep(s) || !isJudge(s) && !prepares(s) && slices.Contains(j.Changing, s.ID)
 	}
-	wanted, langs := map[notebooks.StepID]bool{}, map[string]bool{}
+	wanted := map[notebooks.StepID]bool{}
+	judged, used := map[string]bool{}, map[string]bool{} // languages
 	for _, s := range slices.Backward(nb.Steps) {
-		judge := isJudge(s) && !makes(s)
-		langs[s.Lang] = langs[s.Lang] || judge
-		if wanted[s.ID] = !makes(s) && (judge || wanted[s.ID] || langs[s.Lang]); wanted[s.ID] {
+		judged[s.Lang] = judged[s.Lang] || isJudge(s) && !makes(s)
+		needed := wanted[s.ID] || judged[s.Lang] || used[s.Lang] && prepares(s)
+		if wanted[s.ID] = needed && !makes(s); wanted[s.ID] {
+			used[s.Lang] = true
 			for _, need := range s.Needs {
 				wanted[need] = true
 			}

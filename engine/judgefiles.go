@@ -7,59 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/lazyregexp"
 )
 
-// JudgeGroup is a row of the table of judge files: patterns as protect: has them, and what they are of.
-type JudgeGroup struct {
-	Name     string
-	Patterns []string
-}
-
-// judgeTable lists the files that judge a change by the conventions of the test runners that are known: tests, fixtures
-// and snapshots, settings, drivers, workflows of CI. A file in which tests and code are mixed, such as a Rust module
-// with #[cfg(test)], is none: no path tells the two apart.
-var judgeTable = []JudgeGroup{
-	{"CI", []string{".github/workflows/**", ".github/actions/**", ".circleci/**", ".buildkite/**", "**/.gitlab-ci.yml",
-		".forgejo/**", ".gitea/**", ".travis.yml", "azure-pipelines*.yml", "Jenkinsfile", "bitbucket-pipelines.yml"}},
-	{"drivers", []string{"**/Makefile", "**/makefile", "**/GNUmakefile", "**/justfile", "**/Justfile",
-		"**/Taskfile.y*ml", "**/tox.ini", "**/noxfile.py", "**/Rakefile"}},
-	{"folders", []string{"**/test/**", "**/tests/**", "**/spec/**", "**/specs/**", "**/e2e/**", "**/fixtures/**",
-		"**/snapshots/**", "**/snap/**", "**/__snapshots__/**", "**/tap-snapshots/**", "**/golden/**",
-		"**/cassettes/**", "**/approvals/**", "**/__mocks__/**", "**/__tests__/**", "**/testdata/**", "**/*.snap",
-		"**/*.golden", "**/*.approved.*"}},
-	{"Python", []string{"**/test_*.py", "**/*_test.py", "**/*_tests.py", "**/test.py", "**/tests.py", "**/conftest.py",
-		"**/pytest.ini", "**/.pytest.ini", "**/.coveragerc", "**/nose*.cfg"}},
-	{"names before a runner's", []string{"**/pytest.py", "**/pytest/**", "**/_pytest.py", "**/_pytest/**",
-		"**/unittest.py", "**/unittest/**", "**/sitecustomize.py", "**/sitecustomize/**", "**/usercustomize.py",
-		"**/usercustomize/**", "**/node_modules/.bin/**", "**/__pycache__/**", "**/*.pyc", "**/*.pth"}},
-	{"Go", []string{"**/*_test.go"}},
-	{"JavaScript, TypeScript", slices.Concat(
-		endings("**/*.test", scripts), endings("**/*.spec", scripts), endings("**/*-test", scripts),
-		endings("**/*_test", scripts), endings("**/test", scripts), endings("**/*.e2e", scripts),
-		endings("**/*.cy", scripts), []string{"**/*.test-d.ts", "**/.mocharc*", "**/jest.config.*",
-			"**/jest.setup.*", "**/vitest.config.*", "**/vitest.setup.*", "**/vitest.workspace.*", "**/ava.config.*",
-			"**/karma.conf.*", "**/playwright.config.*", "**/cypress.config.*", "**/.taprc", "**/.nycrc*",
-			"**/.c8rc*"})},
-	{"Rust", []string{"**/tests.rs", "**/*_test.rs", "**/nextest.toml"}},
-	{"JVM, .NET, PHP, Swift", slices.Concat(endings("**/*Test", classes), endings("**/*Tests", classes),
-		endings("**/*TestCase", classes), endings("**/*IT", classes), []string{"**/phpunit.xml*", "**/testng.xml"})},
-	{"Ruby, Elixir", []string{"**/*_spec.rb", "**/*_test.rb", "**/.rspec", "**/*_test.exs"}},
-	{"C, C++", []string{"**/*_test.c", "**/*_test.cc", "**/*_test.cpp", "**/*_unittest.cc", "**/CTestTestfile.cmake"}},
-}
-
-var (
-	scripts = []string{"js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts"}
-	classes = []string{"java", "kt", "scala", "groovy", "cs", "php", "swift"}
-)
-
-func endings(stem string, list []string) (out []string) {
-	for _, e := range list {
-		out = append(out, stem+"."+e)
-	}
-	return out
-}
+// putBack are further files that review --judge puts back: they stand in for a source or a runner, and tests make some
+// of them while they run, so that inside of a run they are no judges.
+var putBack = []string{"**/__pycache__/**", "**/*.pyc", "**/*.pth", "**/node_modules/.bin/**"}
 
 // mixedFiles have settings of the product and of its tests.
 var mixedFiles = []string{"pyproject.toml", "setup.cfg", "package.json"}
@@ -67,27 +22,27 @@ var mixedFiles = []string{"pyproject.toml", "setup.cfg", "package.json"}
 // JudgeFiles says which files judge a change: the table, what Also adds, and without what Not names.
 type JudgeFiles struct{ Also, Not []string }
 
-// Table is the table of judge files with the additions, for people.
-func (j JudgeFiles) Table() []JudgeGroup {
-	list := append(slices.Clone(judgeTable), JudgeGroup{"test tables of", endings("**/", nil)})
-	list[len(list)-1].Patterns = mixedFiles
-	if len(j.Also) > 0 {
-		list = append(list, JudgeGroup{"protect: and judges:", j.Also})
+// Table is the table of judge files with the additions, a line for each row.
+func (j JudgeFiles) Table() (lines []string) {
+	add := func(of string, patterns []string) {
+		if len(patterns) > 0 {
+			lines = append(lines, of+": "+strings.Join(patterns, " "))
+		}
 	}
-	if len(j.Not) > 0 {
-		list = append(list, JudgeGroup{"not these (not-judges:)", j.Not})
+	for _, row := range notebooks.JudgeTable {
+		add(row.Of, row.Patterns)
 	}
-	return list
+	add("compiled files, and names before a runner's", putBack)
+	add("the test tables of", mixedFiles)
+	add("protect: and judges:", j.Also)
+	add("none of these (not-judges:)", j.Not)
+	return lines
 }
 
 // Is reports whether a path is that of a judge file.
 func (j JudgeFiles) Is(name string) bool {
-	if MatchesAny(j.Also, name) {
-		return true
-	}
-	return !MatchesAny(j.Not, name) && slices.ContainsFunc(judgeTable, func(g JudgeGroup) bool {
-		return MatchesAny(g.Patterns, name)
-	})
+	return MatchesAny(j.Also, name) ||
+		!MatchesAny(j.Not, name) && (notebooks.IsJudgeFile(name) || MatchesAny(putBack, name))
 }
 
 // IsMixed reports whether a file has settings of the product and of its tests.
@@ -177,9 +132,9 @@ func mixedJSON(head, base []byte) []byte {
 	return text
 }
 
-// Drives reports whether a file that is neither a test nor used by one decides how tests run: it is named as what saved
-// a test.
+// Drives reports whether a file decides how tests run, and is neither a test nor used by one: settings and drivers.
 func Drives(name string) bool {
-	return configuresTests(name) || strings.HasPrefix(path.Base(name), ".") ||
-		slices.ContainsFunc(judgeTable[:2], func(g JudgeGroup) bool { return MatchesAny(g.Patterns, name) })
+	base := path.Base(name)
+	return configuresTests(name) || strings.HasPrefix(base, ".") || !strings.Contains(base, ".") ||
+		slices.Contains([]string{"tox.ini", "noxfile.py"}, base)
 }

@@ -151,8 +151,8 @@ func (a *app) showJudges(revisions string) error {
 		return err
 	}
 	table := cfg.JudgeFiles(nil)
-	for _, group := range table.Table() {
-		fmt.Fprintf(a.stdout, "%s: %s\n", group.Name, strings.Join(group.Patterns, " "))
+	for _, line := range table.Table() {
+		fmt.Fprintf(a.stdout, "%s\n", line)
 	}
 	names, err := old.All(func(string) bool { return true })
 	if err != nil {

@@ -73,8 +73,11 @@ func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \
 func pythonDefinitions(src []byte) (out []definition) {
 	lines := strings.Split(string(src), "\n")
 	quoted := make([]bool, len(lines)) // begins inside a string of several lines
+	code := slices.Clone(lines)        // without these
 	for i, open := 0, false; i < len(lines); i++ {
-		quoted[i] = open
+		if quoted[i] = open; open {
+			code[i] = ""
+		}
 		if (strings.Count(lines[i], `"""`)+strings.Count(lines[i], "'''"))%2 == 1 {
 			open = !open
 		}
@@ -117,7 +120,7 @@ func pythonDefinitions(src []byte) (out []definition) {
 			d := definition{name: m[3], from: first + 1, to: last + 1, text: strings.Join(lines[first:last+1], "\n")}
 			if len(classes) > 0 {
 				d.name = classes[len(classes)-1].name + "::" + m[3]
-			} else if at > 0 && m[2] == "def" && !topLevel(lines[:i], at) {
+			} else if at > 0 && m[2] == "def" && !topLevel(code[:i], at) {
 				continue // inside a function
 			}
 			d.test = m[2] == "def" && strings.HasPrefix(m[3], "test")
@@ -173,7 +176,7 @@ func decorated(lines []string, at int) bool {
 // topLevel reports whether an indented definition stands in no function: below if, try or with.
 func topLevel(lines []string, at int) bool {
 	for _, line := range slices.Backward(lines) {
-		if strings.TrimSpace(line) != "" && indent(line) < at {
+		if text := strings.TrimSpace(line); text != "" && indent(line) < at && !strings.ContainsAny(text[:1], ")]}") {
 			return !pythonDef.MatchString(line) && indent(line) == 0
 		}
 	}

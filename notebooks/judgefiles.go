@@ -1,0 +1,103 @@
+package notebooks
+
+import (
+	"path"
+	"strings"
+	"sync"
+)
+
+// JudgeTable says which files decide what tests say: tests, their data and snapshots, settings of runners, drivers, CI.
+// A pattern is one of names, as path.Match has it, of a file in any folder; one that ends in a slash is of a folder, or
+// of folders below each other, that stand anywhere in a path.
+//
+// No judges are the testing.py of a library, Go's test_helpers.go, documentation, examples and benchmarks. Tests inside
+// of a product file, as Rust's #[cfg(test)], cannot be told apart by path.
+var JudgeTable = []struct {
+	Of       string
+	Patterns []string
+}{
+	{"any runner", []string{"test/", "tests/", "spec/", "specs/", "e2e/", "fixtures/", "snapshots/", "snap/",
+		"__snapshots__/", "golden/", "cassettes/", "approvals/", "__mocks__/", "*.snap", "*.golden", "*.approved.*"}},
+	{"pytest, unittest, nose", []string{"test_*.py", "*_test.py", "*_tests.py", "test.py", "tests.py", "conftest.py",
+		"pytest.ini", ".coveragerc", "nose*.cfg"}},
+	{"what stands in for a runner of Python", []string{"pytest.py", "pytest/", "_pytest.py", "_pytest/", "unittest.py",
+		"unittest/", "sitecustomize.py", "sitecustomize/", "usercustomize.py", "usercustomize/"}},
+	{"tox, nox", []string{"tox.ini", "noxfile.py"}},
+	{"go test", []string{"*_test.go", "testdata/"}},
+	{"jest, vitest, node --test", []string{"*.test.*", "*.spec.*", "*-test.js", "*-test.mjs", "*-test.cjs", "*-test.ts",
+		"*-test.jsx", "*-test.tsx", "test.js", "test.mjs", "test.cjs", "test.ts", "*.test-d.ts", "__tests__/",
+		"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*"}},
+	{"mocha, ava, tap, karma", []string{".mocharc*", "ava.config.*", ".taprc", "tap-snapshots/", "karma.conf.*",
+		".nycrc*", ".c8rc*"}},
+	{"playwright, cypress", []string{"*.e2e.*", "*.cy.*", "playwright.config.*", "cypress.config.*"}},
+	{"cargo test, nextest", []string{"tests.rs", "*_test.rs", "nextest.toml"}},
+	{"JUnit, TestNG, NUnit, XCTest", []string{"src/test/", "*Test.*", "*Tests.*", "*TestCase.*", "*IT.java", "*IT.kt",
+		"testng.xml"}},
+	{"PHPUnit", []string{"phpunit.xml*"}},
+	{"RSpec", []string{"*_spec.rb", ".rspec"}},
+	{"ExUnit", []string{"*_test.exs", "test_helper.exs"}},
+	{"CTest", []string{"*_test.c", "*_test.cc", "*_test.cpp", "CTestTestfile.cmake"}},
+	{"drivers", []string{"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.y*ml", "Rakefile"}},
+	{"CI", []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".forgejo/", ".gitea/",
+		".gitlab-ci.yml", ".travis.yml", "azure-pipelines*.yml", "Jenkinsfile", "bitbucket-pipelines.yml"}},
+}
+
+// MixedTable names files that hold settings of runners beside those of the product.
+var MixedTable = []string{"pyproject.toml", "setup.cfg", "package.json", "tsconfig.json", "go.mod", "go.work",
+	"Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts", "CMakeLists.txt"}
+
+// judgePatterns sorts the table by how it is looked up.
+var judgePatterns = sync.OnceValue(func() (p struct {
+	names          map[string]bool
+	globs, folders []string
+}) {
+	p.names = map[string]bool{}
+	for _, row := range JudgeTable {
+		for _, pattern := range row.Patterns {
+			switch {
+			case strings.HasSuffix(pattern, "/"):
+				p.folders = append(p.folders, "/"+pattern)
+			case strings.ContainsRune(pattern, '*'):
+				p.globs = append(p.globs, pattern)
+			default:
+				p.names[pattern] = true
+			}
+		}
+	}
+	return p
+})
+
+// IsJudgeFile reports whether a file, by its path in the repository, is one of JudgeTable.
+func IsJudgeFile(name string) bool {
+	p, base := judgePatterns(), path.Base(name)
+	if p.names[base] {
+		return true
+	}
+	for _, folder := range p.folders {
+		if strings.Contains("/"+name, folder) {
+			return true
+		}
+	}
+	for _, glob := range p.globs {
+		if ok, _ := path.Match(glob, base); ok { // the patterns are valid: a test matches each
+			return true
+		}
+	}
+	return false
+}
+
+// IsCode reports whether a file is a program in a language that test runners know, by its name.
+func IsCode(name string) bool {
+	return strings.Contains(" .py .js .mjs .cjs .ts .mts .jsx .tsx .go .rs .java .kt .scala .cs .php "+
+		".swift .rb .ex .exs .c .cc .cpp .h .hpp .sh .bash .pl .lua ", " "+path.Ext(name)+" ") && path.Ext(name) != ""
+}
+
+// IsMixedFile reports whether a file, by its path in the repository, is one of MixedTable.
+func IsMixedFile(name string) bool {
+	for _, mixed := range MixedTable {
+		if path.Base(name) == mixed {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,47 @@
+package notebooks
+
+import (
+	"path"
+	"strings"
+	"testing"
+)
+
+// TestIsJudgeFile: the table takes the files of each runner, by name or folder, and leaves those of the product alone.
+func TestIsJudgeFile(t *testing.T) {
+	for _, name := range []string{"tests/x.txt", "a/test/b/c.c", "src/test/java/A.java", "test_a.py", "a/b_test.go",
+		"pkg/testdata/in", "conftest.py", "docs/conftest.py", "pytest.py", "lib/unittest/case.py", "x.test.tsx",
+		"a-test.mjs", "jest.config.ts", ".mocharc.yml", "a_spec.rb", "FooTest.java", "phpunit.xml.dist", "Makefile",
+		"b/__snapshots__/b.snap", ".github/workflows/ci.yml", "noxfile.py", "a_test.exs", "b_test.cpp", "x.cy.js",
+		"a/b/tests.rs"} {
+		if !IsJudgeFile(name) {
+			t.Errorf("%s judges", name)
+		}
+	}
+	for _, name := range []string{"lib.py", "src/testing.py", "test_helpers.go", "latest/a.py", "tests", "contest.py",
+		"docs/testing.md", "pkg/attestation.go", "src/latest.js", ".github/FUNDING.yml", "package.json"} {
+		if IsJudgeFile(name) {
+			t.Errorf("%s judges nothing", name)
+		}
+	}
+	if !IsMixedFile("a/pyproject.toml") || IsMixedFile("pyproject.py") {
+		t.Error("pyproject.toml is mixed")
+	}
+}
+
+// TestJudgeTable: each pattern is valid and matches a path that is made from it.
+func TestJudgeTable(t *testing.T) {
+	if len(JudgeTable) < 14 {
+		t.Errorf("%d rows", len(JudgeTable))
+	}
+	for _, row := range JudgeTable {
+		for _, pattern := range row.Patterns {
+			name := strings.ReplaceAll(pattern, "*", "x")
+			if strings.HasSuffix(name, "/") {
+				name += "x"
+			}
+			if _, err := path.Match(pattern, ""); err != nil || !IsJudgeFile("a/"+name) {
+				t.Errorf("%s: %s does not match %s (%v)", row.Of, pattern, name, err)
+			}
+		}
+	}
+}
