@@ -37,7 +37,8 @@ func TestJudgeFilesOfTheSettings(t *testing.T) {
 func TestMixed(t *testing.T) {
 	for name, test := range map[string]struct{ file, head, base, want string }{
 		"a table is put back": {"pyproject.toml", "[project]\nname = \"b\"\n[tool.pytest.ini_options]\n" +
-			"addopts = \"-k one\"\n[tool.ruff]\nx = 1\n", "[project]\nname = \"a\"\n[tool.pytest.ini_options]\naddopts = \"\"\n",
+			"addopts = \"-k one\"\n[tool.ruff]\nx = 1\n",
+			"[project]\nname = \"a\"\n[tool.pytest.ini_options]\naddopts = \"\"\n",
 			"[project]\nname = \"b\"\n[tool.ruff]\nx = 1\n[tool.pytest.ini_options]\naddopts = \"\"\n"},
 		"one that came goes": {"pyproject.toml", "[project]\n[tool.coverage.run]\nomit = []\n", "[project]\n",
 			"[project]\n"},
