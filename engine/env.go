@@ -47,6 +47,7 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 	}
 	maps.Copy(env, fixed)
 	path, _ := get("PATH")
+	path, _ = w.plan.pathOf(path)
 	env["PATH"] = work.Glue + string(filepath.ListSeparator) + path
 	env["TMPDIR"] = work.Tmp
 	env[runVariable] = string(w.rec.id)

@@ -106,6 +106,9 @@ func loosenedJudges(old, now *Policy) (words []string) {
 	if more := missing(now.NotJudges, old.NotJudges); len(more) > 0 {
 		words = append(words, "files judge no more: "+strings.Join(more, ", "))
 	}
+	if more := missing(now.Path, old.Path); len(more) > 0 {
+		words = append(words, "programs of the repository may run, from "+strings.Join(more, ", "))
+	}
 	if now.DecideNote && !old.DecideNote {
 		words = append(words, "what a person must decide is a note (decide: note)")
 	}

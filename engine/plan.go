@@ -174,6 +174,9 @@ func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) 
 	errs.add(p.maskSecrets(e))
 	errs.add(p.checkText(e))
 	errs.add(e.checkAll(p))
+	if base == nil {
+		p.warnPath(e)
+	}
 	errs.add(p.selectSteps())
 	errs.add(base)
 	if !req.Empty {

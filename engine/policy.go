@@ -34,6 +34,8 @@ type Policy struct {
 	AgentMode string // the most that agents may do; one of agentModes, or ""
 	// Reveal are the paths of test fixtures: keys that stand there are shown.
 	Reveal []string
+	// Path are folders of the repository that may stand on the PATH of steps.
+	Path []string
 	// Judges and NotJudges add to the table of judge files, and take from it.
 	Judges, NotJudges []string
 	DecideNote        bool       // what is to be decided is a note, and does not hold a review up
@@ -93,6 +95,10 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 			if p.AgentMode = value.Value; !slices.Contains(agentModes, p.AgentMode) {
 				err = fmt.Errorf("expected one of %s", strings.Join(agentModes, ", "))
 			}
+		case key.Value == "path":
+			if p.Path, err = readPatterns(value); err == nil && strings.ContainsAny(strings.Join(p.Path, ""), "*?[") {
+				err = errors.New("expected a list of folders, such as [tools/bin]")
+			}
 		case key.Value == "judges":
 			p.Judges, err = readPatterns(value)
 		case key.Value == "not-judges":
@@ -111,7 +117,7 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 			p.Reveal, err = readPatterns(value)
 		default:
 			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers", "agents",
-				"agent-mode", "reveal", "judges", "not-judges", "decide", "accepted")
+				"agent-mode", "reveal", "path", "judges", "not-judges", "decide", "accepted")
 			hint := ""
 			if near := notebooks.Suggest(key.Value, known); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", near)

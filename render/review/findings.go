@@ -59,6 +59,9 @@ func (r *reviewer) find(n *Notebook) {
 			n.weaken()
 		}
 		r.widen(n)
+		if words := r.looseAllow(n); words != "" {
+			say(OnTold, n.Path, "", words)
+		}
 		for _, words := range n.Contract {
 			say(OnWeakened, n.Path, "", "the contract is wider: "+words)
 		}
