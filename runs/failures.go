@@ -184,6 +184,7 @@ var (
 	nodeAt     = lazyregexp.New(`^test at (.+?):(\d+):\d+$`)
 	nodeFailed = lazyregexp.New(`^\s*✖ (.+?) \([0-9.]+ms\)(?: # .*)?$`)
 	tapFailed  = lazyregexp.New(`^\s*not ok \d+(?: - | )([^#]+?)(?: # .*)?$`)
+	nodeThrown = lazyregexp.New(`^(?:# )?(\w*Error: .+)$`)
 	tapError   = lazyregexp.New(`^\s*error: ['"]?(.+?)['"]?$`)
 	tapAt      = lazyregexp.New(`^\s*location: '?(.+?):(\d+):\d+'?$`)
 	scriptName = lazyregexp.New(`\.(?:[cm]?[jt]sx?)$`)
@@ -221,6 +222,12 @@ func failedNode(lines []string) (out []FailedTest) {
 		}
 		if scriptName.MatchString(t.Name) { // the file itself
 			t.File, t.Name, t.Line, t.Load = t.Name, "", 0, true
+			for _, before := range slices.Backward(lines[:i]) {
+				if m := nodeThrown.FindStringSubmatch(before); m != nil {
+					t.Words = m[1]
+					break
+				}
+			}
 		}
 		out = append(out, t)
 	}

@@ -298,7 +298,8 @@ var (
 	braceMethod   = lazyregexp.New(`^\s*(?:[\w<>\[\],.?@]+\s+)+(\w+)\s*\([^;]*\)[^;{]*\{\s*$`)
 	braceTestMark = lazyregexp.New(`^\s*(?:#\[(?:\w+::)?test|@(?:Test|ParameterizedTest)|\[(?:Test|Fact|Theory)\])`)
 	braceMark     = lazyregexp.New(`^\s*(?:#\[|@)`)
-	braceWords    = []string{"if", "for", "while", "switch", "catch", "else", "return", "match"}
+	braceWords    = []string{"if", "for", "while", "switch", "catch", "else", "return", "match",
+		"const", "let", "var", "static", "val", "mut", "import", "from", "use", "export", "as"}
 )
 
 func braceDefinitions(src []byte) (out []definition) {
@@ -324,7 +325,9 @@ func braceDefinitions(src []byte) (out []definition) {
 			names = []string{m[1]}
 			around = strings.Contains(m[0], "class ") || strings.Contains(m[0], "mod ")
 		} else if m := cmp.Or(braceConst.FindString(line), braceImport.FindString(line)); m != "" {
-			names = word.FindAllString(m, -1)
+			names = slices.DeleteFunc(word.FindAllString(m, -1), func(w string) bool {
+				return slices.Contains(braceWords, w)
+			})
 		} else if m := braceMethod.FindStringSubmatch(line); m != nil && !slices.Contains(braceWords, m[1]) {
 			names = []string{m[1]}
 		}

@@ -60,9 +60,9 @@ describe('suite', () => {
   test.each([['a', 1]])('each', (a) => {})
 })
 export function helper() { return {} }
-`, "import 1-1, x 1-1, from 1-1, x 1-1, const 2-2, limit 2-2, suite 3-9 a, beforeEach 4-4 i, opens \"an\" end 5-7 t, " +
+`, "x 1-1, x 1-1, limit 2-2, suite 3-9 a, beforeEach 4-4 i, opens \"an\" end 5-7 t, " +
 			"each 8-8 t, helper 10-10"},
-		"a.rs":   {"#[test]\n#[ignore]\nfn opens() {\n    let a = '{';\n}\n", "opens 1-5 t, let 4-4, a 4-4"},
+		"a.rs":   {"#[test]\n#[ignore]\nfn opens() {\n    let a = '{';\n}\n", "opens 1-5 t, a 4-4"},
 		"A.java": {"class A {\n  @Test\n  void opens() throws X {\n  }\n}\n", "A 1-5 a, opens 2-4 t"},
 		"a_spec.rb": {"describe 'R' do\n  before { x }\n  it 'opens' do\n    y\n  end\nend\n",
 			"R 1-6 a, x 2-2 i, opens 3-5 t"},

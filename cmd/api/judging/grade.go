@@ -206,13 +206,21 @@ func (c *change) changedUse(file, at string, test *definition) string {
 				if p.file == file && p.def.name == test.name {
 					continue
 				}
-				is := find(p.file, p.def.name)
-				if is == nil || is.text != p.def.text {
+				on := p.file
+				if on == file {
+					on = at
+				}
+				if !slices.ContainsFunc(c.now.definitions(on), func(d definition) bool {
+					return d.name == p.def.name && d.text == p.def.text // one of several of that name
+				}) {
 					return p.def.name
 				}
 				more = append(more, p.def.text)
 			}
 			for _, p := range c.near(file) { // came on the branch
+				if p != file && c.old.find(file, w) != nil {
+					continue // the file's own comes first
+				}
 				if d := find(p, w); d != nil && c.old.find(p, w) == nil && slices.Contains(c.judges, p) {
 					return d.name
 				}
