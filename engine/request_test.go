@@ -128,7 +128,8 @@ func TestRequestAsJSON(t *testing.T) {
 		case *JudgeRequest:
 			f.Set(reflect.ValueOf(&JudgeRequest{Changing: []notebooks.StepID{"a"}, Env: map[string]string{"A": "b"}}))
 		case []worktree.Restored:
-			f.Set(reflect.ValueOf([]worktree.Restored{{Path: "p", Blob: "b", Mode: "m"}, {Path: "q", Text: []byte("\xff")}}))
+			f.Set(reflect.ValueOf([]worktree.Restored{{Path: "p", Blob: "b", Mode: "m"},
+				{Path: "q", Text: []byte("\xff")}}))
 		default:
 			switch f.Kind() {
 			case reflect.String:

@@ -90,7 +90,8 @@ func inRepository(t *testing.T, dir, script string, env ...string) (string, int)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "HOME="+filepath.Join(dir, ".home"), "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A",
 		"GIT_AUTHOR_EMAIL=a@localhost", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost",
-		"XDG_CACHE_HOME="+filepath.Join(dir, ".home"), "PATH="+testSetup.binaries+":"+os.Getenv("PATH"))
+		"XDG_CACHE_HOME="+filepath.Join(dir, ".home"), "GOCACHE="+filepath.Join(testSetup.disk, "judge-go"),
+		"PATH="+testSetup.binaries+":"+os.Getenv("PATH"))
 	c.Env = append(c.Env, env...)
 	out, err := c.Output()
 	if err != nil && c.ProcessState == nil {
@@ -128,11 +129,28 @@ broken() { edit src/ranges.py '/if hi and/,+1d'; }
 // first.
 func TestJudgedBranches(t *testing.T) {
 	t.Parallel()
-	branches, err := txtar.ParseFile("testdata/judge/branches.txtar")
-	if err != nil {
-		t.Fatal(err)
+	archives, err := filepath.Glob("testdata/judge/*.txtar")
+	if err != nil || len(archives) < 3 {
+		t.Fatalf("%d archives, %v", len(archives), err)
 	}
-	for _, b := range branches.Files {
+	for _, name := range archives {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			base, branches := judgeBase, archive.Files
+			if branches[0].Name == "base" {
+				base, branches = string(branches[0].Data), branches[1:]
+			}
+			judgeBranches(t, base, branches)
+		})
+	}
+}
+
+func judgeBranches(t *testing.T, base string, branches []txtar.File) {
+	for _, b := range branches {
 		head, script, _ := strings.Cut(string(b.Data), "\n\n")
 		t.Run(strings.ReplaceAll(b.Name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
@@ -144,6 +162,10 @@ func TestJudgedBranches(t *testing.T) {
 					want = value
 				case "args":
 					args = value
+				case "needs":
+					if _, err := exec.LookPath(value); err != nil {
+						t.Skip("no " + value)
+					}
 				case "read":
 					words = append(words, value)
 				case "all":
@@ -154,7 +176,7 @@ func TestJudgedBranches(t *testing.T) {
 					t.Fatalf("unknown: %s", line)
 				}
 			}
-			dir := judgeRepository(t, judgeBase)
+			dir := judgeRepository(t, base)
 			out, code := inRepository(t, dir, branchTools+script+"\ngit add -A\ngit commit -qm work\n"+
 				"exec markmill review --judge main...HEAD "+args)
 			if strconv.Itoa(code) != want {

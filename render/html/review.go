@@ -69,12 +69,13 @@ func Review(r *review.Review) []byte {
 			if f.Step != "" {
 				step = " " + f.Step
 			}
-			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span></td></tr>`,
+			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span>`,
 				class, f.Sign(),
 				cleanLine(f.Path+step), cleanLine(f.Words))
 			if f.Diff != "" {
-				top.put(`<tr><td></td><td><pre>%s</pre></td></tr>`, cleanLines(f.Diff))
+				top.put(`<pre>%s</pre>`, cleanLines(f.Diff))
 			}
+			top.put(`</td></tr>`)
 		}
 		top.put("</table></td></tr>")
 	}

@@ -393,7 +393,13 @@ func (r *rounds) run(ctx context.Context, on string, overlay []worktree.Restored
 	j.Runs++
 	out.dir = ran.Dir
 	r.n.Runs = append(r.n.Runs, ran.Dir)
-	return out, out.read(ran)
+	err = out.read(ran)
+	for _, step := range out.steps { // each run has a worktree of its own
+		for i := range step.failed {
+			step.failed[i].File = r.c.relative(step.failed[i].File)
+		}
+	}
+	return out, err
 }
 
 // read takes from a record what its judges came to.

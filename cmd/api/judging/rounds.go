@@ -187,7 +187,9 @@ func (r *rounds) step(ctx context.Context, id notebooks.StepID, both, base *judg
 		return err
 	}
 	for _, t := range failed {
-		still := again.steps[id] == nil || hasTest(again.steps[id].failed, t)
+		still := again.steps[id] == nil || slices.ContainsFunc(again.steps[id].failed, func(o runs.FailedTest) bool {
+			return o.Name == t.Name
+		})
 		onMain := stable.steps[id] != nil && hasTest(stable.steps[id].failed, t)
 		if still && !onMain {
 			graded := r.c.grade(t)

@@ -2,6 +2,7 @@ package judging
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -189,6 +190,17 @@ func (c *change) goneNames() map[string]bool {
 		}
 	}
 	return c.gone
+}
+
+// relative is the path in the repository of a judge file that a runner names by its whole path.
+func (c *change) relative(file string) string {
+	best := ""
+	for _, p := range c.names {
+		if path.IsAbs(file) && strings.HasSuffix(file, "/"+p) && len(p) > len(best) {
+			best = p
+		}
+	}
+	return cmp.Or(best, file)
 }
 
 // fileOf finds the judge file that a runner means, and in it the test.
