@@ -22,15 +22,14 @@ type Judged struct {
 
 // JudgedNotebook is one notebook of the base, run on the code of the branch.
 type JudgedNotebook struct {
-	Path   string       `json:"path"`
-	State  JudgedState  `json:"state"`
-	Words  string       `json:"words,omitzero"` // why, of one that was not judged
-	Base   string       `json:"base,omitzero"`  // what its tests came to, in words: on the base,
-	Head   string       `json:"head,omitzero"`  // on the branch with its own tests, as its output says,
-	Both   string       `json:"both,omitzero"`  // on the branch with the base's tests
-	Tests  []JudgedTest `json:"tests,omitempty"`
-	Runs   []string     `json:"run_dirs,omitempty"`
-	Output string       `json:"output,omitzero"`
+	Path  string       `json:"path"`
+	State JudgedState  `json:"state"`
+	Words string       `json:"words,omitzero"` // why, of one that was not judged
+	Base  string       `json:"base,omitzero"`  // what its tests came to, in words: on the base,
+	Head  string       `json:"head,omitzero"`  // on the branch with its own tests, as its output says,
+	Both  string       `json:"both,omitzero"`  // on the branch with the base's tests
+	Tests []JudgedTest `json:"tests,omitempty"`
+	Runs  []string     `json:"run_dirs,omitempty"`
 }
 
 // JudgedState is what became of a notebook.

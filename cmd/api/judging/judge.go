@@ -225,6 +225,12 @@ func (j *judging) notebook(ctx context.Context, name string, source []byte, nb *
 	n := &review.JudgedNotebook{Path: name, State: review.JudgeNothing}
 	pair := j.manifests[name]
 	n.Base, n.Head = countsOf(pair[0]), countsOf(pair[1])
+	if s := pair[1]; s != nil {
+		judged, err := fresh.Judge(s.manifest, branchreview.Tree(j.now.Files, nil).Inputs())
+		if err != nil || !judged.Current() {
+			n.Head += ", before this code"
+		}
+	}
 	switch current, err := j.holds(pair[0], name, source); {
 	case err != nil:
 		return nil, err
