@@ -135,6 +135,7 @@ func mixedJSON(head, base []byte) []byte {
 // Drives reports whether a file decides how tests run, and is neither a test nor used by one: settings and drivers.
 func Drives(name string) bool {
 	base := path.Base(name)
-	return configuresTests(name) || strings.HasPrefix(base, ".") || !strings.Contains(base, ".") ||
-		slices.Contains([]string{"tox.ini", "noxfile.py"}, base)
+	return notebooks.IsMixedFile(name) || strings.HasPrefix(base, ".") || !strings.Contains(base, ".") ||
+		strings.Contains(base, ".config.") || strings.Contains(base, "customize.") ||
+		slices.Contains([]string{"conftest.py", "pytest.ini", "tox.ini", "noxfile.py"}, base)
 }

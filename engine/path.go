@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,8 +50,17 @@ func (p *Plan) inRepository(entry string, roots []string) bool {
 				return false
 			}
 		}
-		_, _, _, installed := p.source.Dependencies(name)
-		return !installed || p.tracks(name)
+		return !isInstalled(root, real) || p.tracks(name)
+	}
+	return false
+}
+
+// isInstalled reports whether a folder is in one of dependencies: Node's packages, or a virtual environment of Python.
+func isInstalled(root, dir string) bool {
+	for ; dir != root && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "pyvenv.cfg")); err == nil || filepath.Base(dir) == modules {
+			return true
+		}
 	}
 	return false
 }
