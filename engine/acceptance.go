@@ -122,7 +122,7 @@ type Verdict struct {
 // repository of the policies, nil without one. It returns an error for an acceptance that would not count, of a record
 // that does not hold, or of a run that did not pass, and stores nothing then.
 func (e *Engine) Decide(v *runs.Verification, src *worktree.Source, verdict Verdict) (*runs.StoredDecision, error) {
-	if err := e.outsideRuns("accept or reject"); err != nil {
+	if err := e.OutsideRuns("accept or reject"); err != nil {
 		return nil, err
 	}
 	run := v.Run

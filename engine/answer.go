@@ -48,7 +48,7 @@ func (e *Engine) AnswerJob(run *runs.Run, dir string, src *worktree.Source, repl
 // answer makes an answer. earlier returns those that there are.
 func (e *Engine) answer(run *runs.Run, dir string, src *worktree.Source, reply Reply,
 	earlier func() ([]runs.Answer, error)) (*runs.Answer, error) {
-	if err := e.outsideRuns("approve or deny"); err != nil {
+	if err := e.OutsideRuns("approve or deny"); err != nil {
 		return nil, err
 	}
 	request, err := readRequest(run, dir)
@@ -103,8 +103,8 @@ func refused(msg, hint string) error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
 }
 
-// outsideRuns returns an error inside a step: a step must not approve what it is part of.
-func (e *Engine) outsideRuns(what string) error {
+// OutsideRuns returns an error inside a step: a step must not approve what it is part of.
+func (e *Engine) OutsideRuns(what string) error {
 	for _, name := range []string{"MARKMILL_RUN_ID", "MARKMILL_DEPTH"} {
 		if v, ok := e.Getenv(name); ok && v != "" {
 			return refused("a step of a run cannot "+what+" ("+name+" is set)", "answer from a shell of your own")

@@ -47,6 +47,7 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 	}
 	maps.Copy(env, fixed)
 	path, _ := get("PATH")
+	path, _ = w.plan.pathOf(path)
 	env["PATH"] = work.Glue + string(filepath.ListSeparator) + path
 	env["TMPDIR"] = work.Tmp
 	env[runVariable] = string(w.rec.id)
@@ -66,6 +67,11 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 	w.placeStore(env)
 	for name, v := range w.plan.notebook.Front.Env {
 		env[name] = w.expandEnv(v)
+	}
+	if j := w.plan.request.Judge; j != nil {
+		for name, v := range j.Env {
+			env[name] = strings.TrimSpace(v + " " + env[name])
+		}
 	}
 	for _, name := range w.plan.notebook.Front.Secrets {
 		if v, ok := get(name); ok {

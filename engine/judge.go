@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/kernel"
 	"markmill/notebooks"
 	"markmill/runs"
 )
@@ -36,7 +37,7 @@ func (r *run) judgeAgain(ctx context.Context) error {
 	r.judged = &runs.JudgesData{Changed: changed}
 	judges := r.again()
 	switch {
-	case !slices.ContainsFunc(judges, isJudge):
+	case !slices.ContainsFunc(judges, func(s *PlannedStep) bool { return isJudge(s.Step) }):
 		return nil // nobody judges the run: the change is listed
 	case r.plan.mode() == runs.MutationInPlace:
 		r.judged.Skipped = "the run works in place, where the base's version of a file would overwrite the user's"
@@ -58,27 +59,69 @@ func (r *run) judgeAgain(ctx context.Context) error {
 
 // again lists the steps that run a second time: the judges that passed, and the steps that prepare their interpreters.
 func (r *run) again() []*PlannedStep {
+	var list []*PlannedStep
 	used := map[string]bool{}
 	for i := range r.plan.steps {
-		if s := &r.plan.steps[i]; isJudge(s) && !s.byAgent() && r.passed(s) {
-			used[s.sessionKey()] = true
-		}
-	}
-	var list []*PlannedStep
-	for i := range r.plan.steps {
-		s := &r.plan.steps[i]
-		if s.Kernel == nil || s.byAgent() || !r.passed(s) {
-			continue
-		}
-		prepares := s.Parameters || s.Has(notebooks.TagSetup) || s.Has(notebooks.TagInjected)
-		if isJudge(s) || prepares && used[s.sessionKey()] {
+		if s := &r.plan.steps[i]; s.Kernel != nil && !s.byAgent() && r.passed(s) {
 			list = append(list, s)
+			if isJudge(s.Step) {
+				used[s.sessionKey()] = true
+			}
 		}
 	}
-	return list
+	return slices.DeleteFunc(list, func(s *PlannedStep) bool {
+		return !isJudge(s.Step) && !(prepares(s.Step) && used[s.sessionKey()])
+	})
 }
 
-func isJudge(s *PlannedStep) bool { return s.Has(notebooks.TagTest) || s.Has(notebooks.TagReview) }
+func isJudge(s *notebooks.Step) bool { return s.Has(notebooks.TagTest) || s.Has(notebooks.TagReview) }
+
+// prepares reports whether a step runs before the judges of its session, whatever else runs.
+func prepares(s *notebooks.Step) bool {
+	return s.Parameters || s.Has(notebooks.TagSetup) || s.Has(notebooks.TagInjected)
+}
+
+// JudgeRequest asks for a run of the judges of a notebook alone, on a tree that a caller has put together.
+type JudgeRequest struct {
+	// Changing are steps that make the change which is judged: the tree has it, and they do not run. An agent's step
+	// is always one.
+	Changing []notebooks.StepID `json:"changing,omitempty"`
+	// Env are variables for the test runners. One that the notebook sets, too, has both values.
+	Env map[string]string `json:"env,omitempty"`
+}
+
+// IsJudging reports whether a notebook has a step that judges, and that no agent does.
+func IsJudging(nb *notebooks.Notebook) bool {
+	return slices.ContainsFunc(nb.Steps, func(s *notebooks.Step) bool { return isJudge(s) && !agentStep(s) })
+}
+
+func agentStep(s *notebooks.Step) bool { return s.Lang == kernel.AgentLanguage }
+
+// skipOthers leaves out every step but the judges and what they need: what their needs= names, what prepares an
+// interpreter, and the steps before them in their language.
+func (j *JudgeRequest) skipOthers(nb *notebooks.Notebook) {
+	makes := func(s *notebooks.Step) bool {
+		return agentStep(s) || !isJudge(s) && !prepares(s) && slices.Contains(j.Changing, s.ID)
+	}
+	wanted := map[notebooks.StepID]bool{}
+	judged, used := map[string]bool{}, map[string]bool{} // languages
+	for _, s := range slices.Backward(nb.Steps) {
+		judged[s.Lang] = judged[s.Lang] || isJudge(s) && !makes(s)
+		needed := wanted[s.ID] || judged[s.Lang] || used[s.Lang] && prepares(s)
+		if wanted[s.ID] = needed && !makes(s); wanted[s.ID] {
+			used[s.Lang] = true
+			for _, need := range s.Needs {
+				wanted[need] = true
+			}
+		}
+	}
+	for _, s := range nb.Steps {
+		s.Needs = slices.DeleteFunc(slices.Clone(s.Needs), func(id notebooks.StepID) bool { return !wanted[id] })
+		if !wanted[s.ID] && !s.Has(notebooks.TagSkip) {
+			s.Tags = append(s.Tags, notebooks.TagSkip)
+		}
+	}
+}
 
 func (r *run) passed(s *PlannedStep) bool {
 	status := r.results[s.ID].Status
@@ -103,9 +146,9 @@ func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 		r.judged.Steps = append(r.judged.Steps, runs.JudgedStep{
 			VerificationStep: runs.VerificationStep{Step: s.ID, Status: done.Status, Exit: done.Exit,
 				DurationNS: done.DurationNS, Tests: done.Tests},
-			Judge: isJudge(s), Reason: done.Reason, Stdout: done.Stdout, Stderr: done.Stderr, Displays: done.Displays,
-			Outputs: done.Outputs})
-		if !isJudge(s) && bad(done.Status) {
+			Judge: isJudge(s.Step), Reason: done.Reason, Stdout: done.Stdout, Stderr: done.Stderr,
+			Displays: done.Displays, Outputs: done.Outputs})
+		if !isJudge(s.Step) && bad(done.Status) {
 			return nil // nothing can be judged without what it sets up, and that is no pass
 		}
 	}

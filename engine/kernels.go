@@ -299,7 +299,7 @@ func (p *Plan) chooseKernels(e *Engine) error {
 	}
 	chosen := map[choice]kernel.Kernel{} // looking for a kernelspec reads files
 	for _, s := range p.notebook.Steps {
-		if table.isAgent(s) {
+		if table.isAgent(s) && !(p.request.Judge != nil && s.Has(notebooks.TagSkip)) {
 			k := p.chooseAgent(e, s)
 			p.steps = append(p.steps, PlannedStep{Step: s, Kernel: k, Session: k.Name()})
 			continue

@@ -15,7 +15,7 @@ import (
 // Loosened lists what the settings of a repository allow that they did not allow before: a policy that lost something,
 // and kernels with another program. changed are settings that differ without allowing more.
 func Loosened(old, now Config) (words, changed []string) {
-	words = loosenedPolicy(old.Policy, now.Policy)
+	words = append(loosenedPolicy(old.Policy, now.Policy), loosenedJudges(old.Policy, now.Policy)...)
 	for _, name := range slices.Sorted(maps.Keys(now.Kernels)) {
 		was, had := old.Kernels[name]
 		switch is := now.Kernels[name]; {
@@ -90,6 +90,34 @@ func (k KernelConfig) words() string {
 		return k.Server + " " + k.Kernel
 	}
 	return strings.Join(k.Command, " ")
+}
+
+// loosenedJudges says what the settings of review --judge let through, also where there was no policy.
+func loosenedJudges(old, now *Policy) (words []string) {
+	if now == nil {
+		return nil // as a whole it was removed, or there was none
+	}
+	if old == nil {
+		old = &Policy{}
+	}
+	if gone := missing(old.Judges, now.Judges); len(gone) > 0 {
+		words = append(words, "judges lost "+strings.Join(gone, ", "))
+	}
+	if more := missing(now.NotJudges, old.NotJudges); len(more) > 0 {
+		words = append(words, "files judge no more: "+strings.Join(more, ", "))
+	}
+	if more := missing(now.Path, old.Path); len(more) > 0 {
+		words = append(words, "programs of the repository may run, from "+strings.Join(more, ", "))
+	}
+	if now.DecideNote && !old.DecideNote {
+		words = append(words, "what a person must decide is a note (decide: note)")
+	}
+	if more := slices.DeleteFunc(slices.Clone(now.Accepted), func(a Accepted) bool {
+		return slices.Contains(old.Accepted, a)
+	}); len(more) > 0 {
+		words = append(words, fmt.Sprintf("findings count as accepted: %d", len(more)))
+	}
+	return words
 }
 
 func loosenedPolicy(old, now *Policy) []string {

@@ -113,6 +113,9 @@ func (e *Engine) Plan(ctx context.Context, req Request) (*Plan, error) {
 		nb.InterruptOnTimeout()
 	}
 	nb.Front.Artifacts = slices.Concat(e.Config.Artifacts, nb.Front.Artifacts)
+	if req.Judge != nil {
+		req.Judge.skipOthers(nb)
+	}
 	p := &Plan{request: req, notebook: nb, began: began}
 	defer func() { p.ended = e.Now() }()
 	if p.source, err = e.source(req.Repository); err != nil {
@@ -175,6 +178,9 @@ func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) 
 	errs.add(p.maskSecrets(e))
 	errs.add(p.checkText(e))
 	errs.add(e.checkAll(p))
+	if base == nil {
+		p.warnPath(e)
+	}
 	errs.add(p.selectSteps())
 	errs.add(base)
 	if !req.Empty {
@@ -414,7 +420,7 @@ func (p *Plan) mode() string {
 	switch {
 	case p.notebook.Front.Mode == runs.MutationNone:
 		return runs.MutationNone
-	case p.request.Rerun != nil:
+	case p.request.Rerun != nil || p.request.Judge != nil:
 		return runs.MutationWorktree
 	case p.inFolder() || p.request.InPlace || p.notebook.Front.Mode == runs.MutationInPlace:
 		return runs.MutationInPlace

@@ -34,6 +34,19 @@ type Policy struct {
 	AgentMode string // the most that agents may do; one of agentModes, or ""
 	// Reveal are the paths of test fixtures: keys that stand there are shown.
 	Reveal []string
+	// Path are folders of the repository that may stand on the PATH of steps.
+	Path []string
+	// Judges and NotJudges add to the table of judge files, and take from it.
+	Judges, NotJudges []string
+	DecideNote        bool       // what is to be decided is a note, and does not hold a review up
+	Accepted          []Accepted // findings that a maintainer has accepted
+}
+
+// Accepted is a finding of review --judge that a maintainer has accepted. The id is bound to both trees and the test.
+type Accepted struct {
+	ID     string `yaml:"id"`
+	By     string `yaml:"by"`
+	Reason string `yaml:"reason"`
 }
 
 // Sandboxes are the values of sandbox:, the tightest last.
@@ -82,14 +95,29 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 			if p.AgentMode = value.Value; !slices.Contains(agentModes, p.AgentMode) {
 				err = fmt.Errorf("expected one of %s", strings.Join(agentModes, ", "))
 			}
-		case key.Value == "reveal":
-			if value.Kind != yaml.SequenceNode || value.Decode(&p.Reveal) != nil || len(p.Reveal) == 0 ||
-				badPattern(p.Reveal) != "" {
-				err = errors.New("expected a list of patterns of paths, such as [testdata/**]")
+		case key.Value == "path":
+			if p.Path, err = readPatterns(value); err == nil && strings.ContainsAny(strings.Join(p.Path, ""), "*?[") {
+				err = errors.New("expected a list of folders, such as [tools/bin]")
 			}
+		case key.Value == "judges":
+			p.Judges, err = readPatterns(value)
+		case key.Value == "not-judges":
+			p.NotJudges, err = readPatterns(value)
+		case key.Value == "decide":
+			if p.DecideNote = value.Value == "note"; value.Value != "note" && value.Value != "stop" {
+				err = errors.New("expected note or stop")
+			}
+		case key.Value == "accepted":
+			lacks := func(a Accepted) bool { return a.ID == "" || a.By == "" || a.Reason == "" }
+			if value.Kind != yaml.SequenceNode || value.Decode(&p.Accepted) != nil ||
+				slices.ContainsFunc(p.Accepted, lacks) {
+				err = errors.New("expected a list of findings, each with id, by and reason")
+			}
+		case key.Value == "reveal":
+			p.Reveal, err = readPatterns(value)
 		default:
 			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers", "agents",
-				"agent-mode", "reveal")
+				"agent-mode", "reveal", "path", "judges", "not-judges", "decide", "accepted")
 			hint := ""
 			if near := notebooks.Suggest(key.Value, known); near != "" {
 				hint = fmt.Sprintf("did you mean %s?", near)
@@ -106,6 +134,25 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 			"name the file with the keys that can accept")
 	}
 	return p, nil
+}
+
+// readPatterns reads a list of patterns of paths.
+func readPatterns(value *yaml.Node) (list []string, err error) {
+	if value.Kind != yaml.SequenceNode || value.Decode(&list) != nil || len(list) == 0 || badPattern(list) != "" {
+		err = errors.New("expected a list of patterns of paths, such as [testdata/**]")
+	}
+	return list, err
+}
+
+// JudgeFiles says which files judge a change by the settings, and by a notebook if it is not nil.
+func (c *Config) JudgeFiles(nb *notebooks.Notebook) (files JudgeFiles) {
+	if p := c.Policy; p != nil {
+		files = JudgeFiles{Also: slices.Concat(p.Rules.Protect, p.Judges), Not: p.NotJudges}
+	}
+	if nb != nil {
+		files.Also = append(files.Also, nb.Front.Protect...)
+	}
+	return files
 }
 
 // acceptanceKey is the key of a policy, and of the restriction in a contract, that requires an acceptance.

@@ -82,6 +82,8 @@ type Request struct {
 	// the first step that runs; "" is the first that did not pass or differs.
 	Fork bool             `json:"fork,omitzero"`
 	At   notebooks.StepID `json:"at,omitzero"`
+	// Judge runs the judges alone; nil runs the notebook.
+	Judge *JudgeRequest `json:"judge,omitempty"`
 	// Reuse carries steps of earlier runs that would do the same again: ReuseOn, ReuseTests, ReuseOff; "" is as the
 	// notebook says.
 	Reuse string `json:"reuse,omitzero"`

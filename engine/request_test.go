@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"markmill/engine/worktree"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
 	"markmill/runs"
@@ -124,8 +125,11 @@ func TestRequestAsJSON(t *testing.T) {
 			f.Set(reflect.ValueOf(&runs.SweepData{Row: 2}))
 		case *runs.RerunData:
 			f.Set(reflect.ValueOf(&runs.RerunData{Run: "r", Sums: "s", Base: "b"}))
+		case *JudgeRequest:
+			f.Set(reflect.ValueOf(&JudgeRequest{Changing: []notebooks.StepID{"a"}, Env: map[string]string{"A": "b"}}))
 		case []worktree.Restored:
-			f.Set(reflect.ValueOf([]worktree.Restored{{Path: "p", Blob: "b", Mode: "m"}}))
+			f.Set(reflect.ValueOf([]worktree.Restored{{Path: "p", Blob: "b", Mode: "m"},
+				{Path: "q", Text: []byte("\xff")}}))
 		default:
 			switch f.Kind() {
 			case reflect.String:

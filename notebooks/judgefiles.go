@@ -16,8 +16,8 @@ var JudgeTable = []struct {
 	Of       string
 	Patterns []string
 }{
-	{"any runner", []string{"test/", "tests/", "spec/", "specs/", "e2e/", "fixtures/", "snapshots/", "__snapshots__/",
-		"golden/", "cassettes/", "approvals/", "__mocks__/", "*.snap", "*.golden", "*.approved.*"}},
+	{"any runner", []string{"test/", "tests/", "spec/", "specs/", "e2e/", "fixtures/", "snapshots/", "snap/",
+		"__snapshots__/", "golden/", "cassettes/", "approvals/", "__mocks__/", "*.snap", "*.golden", "*.approved.*"}},
 	{"pytest, unittest, nose", []string{"test_*.py", "*_test.py", "*_tests.py", "test.py", "tests.py", "conftest.py",
 		"pytest.ini", ".coveragerc", "nose*.cfg"}},
 	{"what stands in for a runner of Python", []string{"pytest.py", "pytest/", "_pytest.py", "_pytest/", "unittest.py",
@@ -26,7 +26,7 @@ var JudgeTable = []struct {
 	{"go test", []string{"*_test.go", "testdata/"}},
 	{"jest, vitest, node --test", []string{"*.test.*", "*.spec.*", "*-test.js", "*-test.mjs", "*-test.cjs", "*-test.ts",
 		"*-test.jsx", "*-test.tsx", "test.js", "test.mjs", "test.cjs", "test.ts", "*.test-d.ts", "__tests__/",
-		"jest.config.*", "vitest.config.*", "vitest.workspace.*"}},
+		"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*"}},
 	{"mocha, ava, tap, karma", []string{".mocharc*", "ava.config.*", ".taprc", "tap-snapshots/", "karma.conf.*",
 		".nycrc*", ".c8rc*"}},
 	{"playwright, cypress", []string{"*.e2e.*", "*.cy.*", "playwright.config.*", "cypress.config.*"}},
@@ -37,9 +37,9 @@ var JudgeTable = []struct {
 	{"RSpec", []string{"*_spec.rb", ".rspec"}},
 	{"ExUnit", []string{"*_test.exs", "test_helper.exs"}},
 	{"CTest", []string{"*_test.c", "*_test.cc", "*_test.cpp", "CTestTestfile.cmake"}},
-	{"drivers", []string{"Makefile", "GNUmakefile", "justfile", "Taskfile.y*ml", "Rakefile"}},
-	{"CI", []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".gitlab-ci.yml",
-		".travis.yml", "azure-pipelines*.yml", "Jenkinsfile", "bitbucket-pipelines.yml"}},
+	{"drivers", []string{"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.y*ml", "Rakefile"}},
+	{"CI", []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".forgejo/", ".gitea/",
+		".gitlab-ci.yml", ".travis.yml", "azure-pipelines*.yml", "Jenkinsfile", "bitbucket-pipelines.yml"}},
 }
 
 // MixedTable names files that hold settings of runners beside those of the product.

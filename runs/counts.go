@@ -31,6 +31,9 @@ func CountTests(tail []byte) *TestCounts {
 		lines[i] = strings.TrimRight(line, " \t\r")
 	}
 	for _, runner := range runners {
+		if runner.count == nil {
+			continue
+		}
 		if counts := runner.count(lines); counts != nil {
 			counts.Runner = runner.name
 			if counts.From == "" {
@@ -44,19 +47,24 @@ func CountTests(tail []byte) *TestCounts {
 
 var ansi = lazyregexp.New(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
 
-// runners is in order of how unmistakable their output is.
+// runners is in order of how unmistakable their output is. A runner without count or failed prints no such thing that
+// is known.
 var runners = []struct {
-	name  string
-	count func(lines []string) *TestCounts
+	name   string
+	count  func(lines []string) *TestCounts
+	failed func(lines []string) []FailedTest
 }{
-	{"cargo", summed(cargoSummary)},
-	{"go", countGo},
-	{"pytest", summed(pytestSummary)},
-	{"unittest", countUnittest},
-	{"jest", summed(jestSummary)},
-	{"node", countNode},
-	{"tap", countTAP},
-	{"plain", summed(plainSummary)},
+	{"cargo", summed(cargoSummary), failedCargo},
+	{"go", countGo, failedGo},
+	{"pytest", summed(pytestSummary), failedPytest},
+	{"unittest", countUnittest, failedUnittest},
+	{"jest", summed(jestSummary), failedJest},
+	{"node", countNode, failedNode},
+	{"tap", countTAP, nil},
+	{"mocha", nil, failedMocha},
+	{"junit", nil, failedJUnit},
+	{"rspec", nil, failedRSpec},
+	{"plain", summed(plainSummary), nil},
 }
 
 // kinds maps the words of runners to the counts; a word that is not here counts nothing.

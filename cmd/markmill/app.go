@@ -85,6 +85,7 @@ const (
 	exitFail    = 1
 	exitUsage   = 2 // unreadable notebook, bad parameter, unknown option: nothing ran
 	exitBlocked = 3
+	exitDecide  = 4 // no objection, and a person must decide
 )
 
 // exit is an error that is only an exit code: its message has been printed.

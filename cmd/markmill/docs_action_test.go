@@ -83,7 +83,8 @@ git rev-parse main work > ../commits`)
 	if err != nil || len(commits) != 2 {
 		t.Fatalf("%v: %s", err, b)
 	}
-	event := []string{"NUMBER=7", "BASE=" + commits[0], "HEAD=" + commits[1], "REPO=o/r", "FAIL_ON=edited"}
+	event := []string{"NUMBER=7", "BASE=" + commits[0], "HEAD=" + commits[1], "REPO=o/r", "FAIL_ON=edited",
+		"JUDGE=true", "EVENT=pull_request"}
 	if out, err := bash("cd checkout\n"+scripts["Review"], append(event, "REQUIRE=none")...); err != nil {
 		t.Fatalf("Review: %v: %s", err, out)
 	}
@@ -95,6 +96,19 @@ git rev-parse main work > ../commits`)
 		if b, err := os.ReadFile(filepath.Join(work, file)); err != nil || !strings.Contains(string(b), want) {
 			t.Errorf("%s: %v, %q, want %q", file, err, b, want)
 		}
+	}
+	const judged = "main has no tests in a notebook"
+	if b, err := os.ReadFile(filepath.Join(work, "summary")); err != nil || !strings.Contains(string(b), judged) {
+		t.Errorf("it is not judged: %v, %s", err, b)
+	}
+	event[len(event)-1] = "EVENT=pull_request_target"
+	out, err = bash("cd checkout\n"+scripts["Review"]+"\ncat $RUNNER_TEMP/markmill/review.md",
+		append(event, "REQUIRE=none")...)
+	if err != nil || strings.Contains(out, judged) {
+		t.Errorf("the branch runs on pull_request_target: %v, %s", err, out)
+	}
+	if _, err := bash(scripts["Gate"], "CODE=4"); err == nil {
+		t.Error("the gate lets a decision pass")
 	}
 	if _, err := bash(scripts["Gate"], "CODE=1"); err == nil {
 		t.Error("the gate lets an objection pass")

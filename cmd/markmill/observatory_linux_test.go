@@ -21,10 +21,10 @@ func TestObservatory(t *testing.T) {
 			t.Skip("there is no " + program)
 		}
 	}
-	dir, program := t.TempDir(), builtProgram(t)
+	dir, bin, program := t.TempDir(), t.TempDir(), builtProgram(t)
 	in := func(words ...string) string { return filepath.Join(append([]string{dir}, words...)...) }
 	env := append(os.Environ(), "HOME="+in("home"), "XDG_CACHE_HOME="+in("home"),
-		"PATH="+in("bin")+":"+filepath.Dir(program)+":"+os.Getenv("PATH"))
+		"PATH="+bin+":"+filepath.Dir(program)+":"+os.Getenv("PATH"))
 	do := func(name string, args ...string) (string, error) {
 		cmd := exec.Command(name, args...)
 		cmd.Dir, cmd.Env = dir, env
@@ -40,8 +40,8 @@ func TestObservatory(t *testing.T) {
 		return out
 	}
 	fake := func(name, body string) {
-		write(t, in("bin", name), "#!/bin/sh\n"+body+"\n")
-		if err := os.Chmod(in("bin", name), 0o755); err != nil {
+		write(t, filepath.Join(bin, name), "#!/bin/sh\n"+body+"\n")
+		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestObservatory(t *testing.T) {
 
 	must("git", "init", "-q")
 	must("git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "--allow-empty", "-m", "base")
-	must("mkdir", "bin", "backups")
+	must("mkdir", "backups")
 	must(program, "new", "obs", "--kind", "observatory")
 	write(t, in("green.md"), "```bash {#a}\ntrue\n```\n")
 	must(program, "run", "green.md")

@@ -10,7 +10,6 @@ import (
 
 	"markmill/cmd/api/branchreview"
 	"markmill/notebooks"
-	"markmill/notebooks/params"
 	"markmill/render"
 	"markmill/render/html"
 	"markmill/render/review"
@@ -27,7 +26,9 @@ type reviewOptions struct {
 	require             []string
 	tolerance           []string
 	merge               bool
-	given               []params.Given
+	judgeOptions
+	showJudges     bool
+	accept, reason string
 }
 
 func (a *app) reviewCommand() *cobra.Command {
@@ -59,14 +60,25 @@ steps), fewer (tests), partial (runs), proof (less than --require). none by itse
 of which no side has a result whose inputs are all as they are there. It names what is green on both sides and red
 together. The checkout and the Git directory are only read; the runs have records as any other. It needs Git 2.38.
 
+--judge runs, for each notebook of BASE that has test or review steps, BASE's tests on the code of HEAD: test files,
+fixtures, settings and drivers are put back as BASE has them (--show-judges lists which), with the contract and
+settings of BASE, in the sandbox, and never an agent's step. A test that then fails is an objection if the branch
+left it as it is, removed it or skips it; it is to be decided if the branch changed it on purpose. --accept ID
+--reason TEXT settles such a finding for these two trees. What could not be judged is told.
+
 Exit codes: 0 no objection, 1 an objection (with --merge: a conflict, or a notebook that fails on the merged tree),
-2 the two cannot be compared.`,
-		Example: "  markmill review --merge main HEAD\n  markmill review main..HEAD\n" +
+2 the two cannot be compared, 4 no objection, and somebody must decide.`,
+		Example: "  markmill review --judge main...HEAD\n  markmill review --merge main HEAD\n" +
+			"  markmill review main..HEAD\n" +
 			"  markmill review origin/main...HEAD --require recorded\n  markmill review --html review.html HEAD~1\n" +
 			"  markmill review --json main...feature",
 		Args: args(0, 2),
 		RunE: func(c *cobra.Command, words []string) error {
 			switch {
+			case o.accept != "":
+				return a.acceptFinding(o.accept, o.reason)
+			case o.showJudges:
+				return troubled(a.showJudges(wordOr(words, "")))
 			case o.merge:
 				return a.reviewMerge(c, o, words)
 			case len(words) == 2:
@@ -90,6 +102,10 @@ Exit codes: 0 no objection, 1 an objection (with --merge: a conflict, or a noteb
 		"what every output must be: current, and a level of proof: recorded, signed or repeated")
 	f.BoolVar(&o.merge, "merge", false, "merge BASE and HEAD in memory, and run what the merge touches")
 	parameterFlag(f, &o.given)
+	o.flags(f)
+	f.BoolVar(&o.showJudges, "show-judges", false, "print which files judge a branch, by the settings of BASE")
+	f.StringVar(&o.accept, "accept", "", "accept the finding `ID` of --judge, with --reason")
+	f.StringVar(&o.reason, "reason", "", "with --accept: why")
 	f.BoolVar(&o.all, "all", false, "compare noise as well")
 	f.StringArrayVar(&o.tolerance, "tolerance", nil,
 		"how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
@@ -178,6 +194,15 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 		return err
 	}
 	in.Store, in.Now = store, a.now()
+	if o.judge {
+		base, head, err := branchreview.Revisions(repo, wordOr(words, ""))
+		if err != nil {
+			return err
+		}
+		if in.Judged, err = a.judged(ctx, repo, base, head, o.judgeOptions); err != nil {
+			return err
+		}
+	}
 	r, err := branchreview.Review(ctx, repo, wordOr(words, ""), in)
 	if err != nil {
 		return err
@@ -214,6 +239,9 @@ func (a *app) showReview(o reviewOptions, r *review.Review) error {
 	}
 	if err != nil {
 		return err
+	}
+	if r.Verdict == "decide" {
+		return exit(exitDecide)
 	}
 	return passIf(r.Verdict == "pass")
 }

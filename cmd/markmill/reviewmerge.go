@@ -20,7 +20,8 @@ func (a *app) reviewMerge(c *cobra.Command, o reviewOptions, words []string) err
 	if len(words) != 2 {
 		return usagef("--merge takes BASE and HEAD, and got %d words; see markmill review --help", len(words))
 	}
-	for _, name := range []string{"markdown", "html", "max-bytes", "limit", "fail-on", "require", "all", "tolerance"} {
+	for _, name := range []string{"markdown", "html", "max-bytes", "limit", "fail-on", "require", "all", "tolerance",
+		"judge", "judge-limit"} {
 		if c.Flags().Changed(name) {
 			return usagef("--merge runs notebooks and compares nothing that --%s is about; leave it out", name)
 		}

@@ -196,6 +196,7 @@ func commandLine(words []string) string {
 type gateOptions struct {
 	require []string
 	json    bool
+	judgeOptions
 }
 
 func (a *app) gateCommand() *cobra.Command {
@@ -211,7 +212,9 @@ Without a revision the checkout is judged, uncommitted changes included, and wit
 The settings of the base decide, so that a branch does not choose who judges it: BASE, or with ... where HEAD
 left it; else where the work left the default branch.
 
-Exit codes: 0 pass, 1 an objection, 2 it cannot be judged.`,
+--judge runs BASE's tests on the code of HEAD, too: see markmill review.
+
+Exit codes: 0 pass, 1 an objection, 2 it cannot be judged, 4 no objection, and somebody must decide.`,
 		Example: "  markmill gate\n  markmill gate fix.md\n  markmill gate origin/main...HEAD --require recorded\n" +
 			"  markmill gate v1.2 --json",
 		Args: args(0, -1),
@@ -223,6 +226,8 @@ Exit codes: 0 pass, 1 an objection, 2 it cannot be judged.`,
 	f.StringSliceVar(&o.require, "require", nil, "the level of proof that every output must have: recorded, signed "+
 		"or repeated")
 	jsonFlag(c, &o.json, "gate")
+	parameterFlag(f, &o.given)
+	o.flags(f)
 	return c
 }
 
@@ -254,11 +259,18 @@ func (a *app) gate(ctx context.Context, words []string, o gateOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.judge {
+		judged, err := a.judged(ctx, repo, g.Base, review.Revision{Name: g.Tree, Commit: g.Commit}, o.judgeOptions)
+		if err != nil {
+			return err
+		}
+		g.Judge(judged)
+	}
 	if o.json {
 		if err := a.printJSON("gate", g.ForJSON()); err != nil {
 			return err
 		}
-		return passIf(g.Pass)
+		return endGate(g)
 	}
 	at := fromHere(repo)
 	say := func(sign string, o *status.Objection) error {
@@ -272,13 +284,35 @@ func (a *app) gate(ctx context.Context, words []string, o gateOptions) error {
 	for i := range g.Removed {
 		err = errors.Join(err, say("!", &g.Removed[i]))
 	}
+	for i := range g.Findings {
+		f := &g.Findings[i]
+		_, werr := fmt.Fprintf(a.stdout, "%s %s: %s\n", f.Sign(), plain.Escape(f.Path), plain.Escape(f.Words))
+		if f.ID != "" && f.Objection && werr == nil {
+			_, werr = fmt.Fprintf(a.stdout, "  markmill review --accept %s --reason TEXT\n", f.ID)
+		}
+		err = errors.Join(err, werr)
+	}
 	if err != nil {
 		return err
 	}
 	sign := "✓"
-	if !g.Pass {
+	switch {
+	case !g.Pass:
 		sign = "✗"
+	case g.Decide:
+		sign = "?"
 	}
 	a.tell("%s %s (%s, by the settings of %s)\n", sign, g.Words(), plain.Escape(g.Tree), plain.Escape(g.Base.Name))
+	if g.Judged != nil {
+		a.tell("%s\n", g.Judged.CostWords())
+	}
+	return endGate(g)
+}
+
+// endGate is the exit code of a gate.
+func endGate(g *status.Gated) error {
+	if g.Decide {
+		return exit(exitDecide)
+	}
 	return passIf(g.Pass)
 }

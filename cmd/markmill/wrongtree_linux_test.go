@@ -126,6 +126,7 @@ func testWrongTree(t *testing.T, c wrongTree, tree string) {
 		"b/package.json": `{"name": "b", "version": "1.0.0", "main": "i.js"}`,
 		"b/i.js":         "module.exports = 42\n",
 		"tools/unit":     "#!/bin/sh\nexit 0\n",
+		"markmill.yaml":  "policy:\n  path: [tools]\n",
 		".gitignore":     ".venv/\nnode_modules\nbuild/\n*.egg-info/\n.markmill/\nsrc.path\npackage-lock.json\n",
 	} {
 		g.Write(name, text)

@@ -14,8 +14,8 @@ type Mount struct {
 	Upper string
 	// Optional is set for one without which the others are of use.
 	Optional bool
-	Kept  bool   // Upper is where it is, and not in memory, whatever its file system is
-	Over  string // a folder whose files are seen, too, before those of From
+	Kept     bool   // Upper is where it is, and not in memory, whatever its file system is
+	Over     string // a folder whose files are seen, too, before those of From
 }
 
 // words and mountsOf are the form in which mounts are sent.

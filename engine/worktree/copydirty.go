@@ -21,14 +21,23 @@ type Restored struct {
 	Path string
 	Blob object.OID // "" is no file
 	Mode string     // as ChangedFile has it; "" is a file that is not executable
+	// Text is the content if the repository has no such blob; nil leaves it to Blob.
+	Text []byte `json:",omitempty"`
 }
 
 // restore gives a file the content of a blob of the repository.
 func (t *Tree) restore(ctx context.Context, r Restored) error {
-	if r.Blob == "" {
+	if r.Blob == "" && r.Text == nil {
 		return disk.RemoveUp(t.dir, r.Path)
 	}
 	id, ok := t.fmt.Parse(r.Blob)
+	if r.Text != nil {
+		var err error
+		if id, err = t.store.Put("blob", r.Text); err != nil {
+			return err
+		}
+		ok = true
+	}
 	mode, err := strconv.ParseUint(cmp.Or(r.Mode, "100644"), 8, 32)
 	if !ok || err != nil {
 		return fmt.Errorf("%q with the mode %q is no file of this repository", r.Blob, r.Mode)

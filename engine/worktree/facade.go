@@ -43,6 +43,9 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 // LookUpDependency identifies a folder of dependencies; see repo.LookUpDependency.
 func LookUpDependency(root, name string) (Dependency, bool) { return repo.LookUpDependency(root, name) }
 
+// Differing lists the files and links that differ in content or mode; see repo.Differing.
+func Differing(old, new *Files) ([]string, error) { return repo.Differing(old, new) }
+
 // QuotedPath writes a path as Git prints it: as it is, or quoted where it has unusual bytes.
 func QuotedPath(path string) string { return quote.Path(path) }
 

@@ -23,6 +23,8 @@ type Terms struct {
 	Approval               bool // somebody has to approve the run, or did
 	AllowErrors            bool // a step that fails lets the run pass
 	InterruptOnTimeout     bool // so does one that its time limit interrupted
+	// What the run gets besides the worktree. An output notebook does not say it.
+	Secrets, Copy, Deps []string
 }
 
 // Of returns the terms of a front matter, or of a policy, which has the same keys.
@@ -31,7 +33,8 @@ func Of(f notebooks.Front) Terms {
 		ProtectReport: f.ProtectMode == "report",
 		Require:       f.Require, Limits: map[string]int64{}, Mode: f.Mode, Sandbox: f.Sandbox, Network: f.Network,
 		Approval: f.Approval == "required" || slices.Contains(f.Require, "approval"), AllowErrors: f.AllowErrors,
-		InterruptOnTimeout: f.InterruptOnTimeout}
+		InterruptOnTimeout: f.InterruptOnTimeout, Secrets: f.Secrets, Copy: f.Copy,
+		Deps: slices.DeleteFunc(slices.Clone(f.Deps), func(name string) bool { return name == "none" })}
 	for name, n := range map[string]int64{"files": int64(f.Limits.Files), "lines": int64(f.Limits.Lines),
 		"bytes": f.Limits.Bytes} {
 		if n > 0 {
@@ -113,6 +116,15 @@ func Wider(old, now Terms) []string {
 	word("mode", modes, old.Mode, now.Mode)
 	word("sandbox", sandbox, old.Sandbox, now.Sandbox)
 	word("network", networks, old.Network, now.Network)
+	for _, list := range []struct {
+		words    string
+		old, now []string
+	}{{"secrets has", old.Secrets, now.Secrets}, {"copy takes along", old.Copy, now.Copy},
+		{"deps takes along", old.Deps, now.Deps}} {
+		if more := without(list.now, list.old); len(more) > 0 {
+			say("%s %s now", list.words, strings.Join(more, ", "))
+		}
+	}
 	if old.Approval && !now.Approval {
 		say("no approval is asked for any more")
 	}

@@ -53,20 +53,32 @@ func Review(r *review.Review) []byte {
 		top.put(`<p class="lead">What the tests read is not known: %s</p>`, cleanLine(words))
 	}
 	top.put(`<table class="facts">`)
+	if j := r.Judged; j != nil {
+		top.put(`<tr><th>Judged</th><td>%s<table class="list">`, j.CostWords())
+		for _, row := range append([][4]string{review.JudgedColumns}, j.Table()...) {
+			top.put(`<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>`, cleanLine(row[0]), cleanLine(row[1]),
+				cleanLine(row[2]), cleanLine(row[3]))
+		}
+		top.put("</table></td></tr>")
+	}
 	if len(r.Findings) > 0 {
 		top.put(`<tr><th>Look at first</th><td><table class="list">`)
 		for i := range r.Findings {
 			f := &r.Findings[i]
 			class, step := markup("timeout"), ""
-			if f.Objection {
+			if f.Sign() == "✗" {
 				class = "fail"
 			}
 			if f.Step != "" {
 				step = " " + f.Step
 			}
-			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span></td></tr>`,
+			top.put(`<tr class="%s"><td class="sign">%s</td><td><code>%s</code> <span>%s</span>`,
 				class, f.Sign(),
 				cleanLine(f.Path+step), cleanLine(f.Words))
+			if f.Diff != "" {
+				top.put(`<pre>%s</pre>`, cleanLines(f.Diff))
+			}
+			top.put(`</td></tr>`)
 		}
 		top.put("</table></td></tr>")
 	}
@@ -77,7 +89,7 @@ func Review(r *review.Review) []byte {
 }
 
 // signStates maps the signs of a review to states, for their colors.
-var signStates = map[string]state{"✗": failed, "!": timedOut, "✓": passed, "○": skipped}
+var signStates = map[string]state{"✗": failed, "!": timedOut, "✓": passed, "○": skipped, "?": timedOut}
 
 // reviewNotes writes the notes on a notebook.
 func reviewNotes(w *writer, n *review.Notebook) {

@@ -55,7 +55,7 @@ func newRecorded(j *notebook, run *runs.Run, files fs.FS) *recorded {
 func (r *recorded) step(step *notebooks.Step) (stepOutcome, error) {
 	rec := r.records[step.ID]
 	out := stepOutcome{status: rec.Status(), started: rec.Step != nil, ran: rec.Step != nil && rec.Finished != nil}
-	rules, err := r.book.Of(step)
+	rules, err := r.book.Asked(step)
 	if err != nil {
 		return out, err
 	}

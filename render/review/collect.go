@@ -37,6 +37,8 @@ type Input struct {
 	Require Level // the level that outputs must have; "" for any
 	// Current makes the review list every output of the new side that is not current.
 	Current bool
+	// Judged is what the base's tests say; nil where nobody asked them.
+	Judged *Judged
 }
 
 // reviewer builds a review.
@@ -87,7 +89,7 @@ func Make(in Input) (*Review, error) {
 	rules := r.protected(slices.Clone(in.Rules))
 	out := &Review{Version: Version, Base: in.BaseName, Head: in.HeadName, Verdict: "pass", FailOn: in.FailOn,
 		Require: in.Require, Current: in.Current, Rules: rules, Notebooks: r.notebooks,
-		Findings: r.findRules(rules)}
+		Findings: r.findRules(rules), Judged: in.Judged}
 	for _, outputs := range []bool{false, true} { // an output does not say again what its source said
 		for _, n := range out.Notebooks {
 			if (n.Kind == KindOutput) == outputs {
@@ -97,7 +99,7 @@ func Make(in Input) (*Review, error) {
 		}
 	}
 	out.order()
-	out.Findings = append(append(out.Findings, r.findings...), r.untested()...)
+	out.Findings = slices.Concat(out.Findings, in.Judged.Findings(), r.findings, r.untested())
 	for name, o := range r.judged {
 		if o.readsUnknown && r.brought[name] {
 			out.ReadsUnknown = append(out.ReadsUnknown, name)
@@ -105,8 +107,11 @@ func Make(in Input) (*Review, error) {
 	}
 	slices.Sort(out.ReadsUnknown)
 	out.sortFindings()
-	if out.Objections() > 0 {
+	switch {
+	case out.Objections() > 0:
 		out.Verdict = "fail"
+	case out.Decisions() > 0:
+		out.Verdict = "decide"
 	}
 	out.count()
 	return out, cmp.Or(r.base.err, r.head.err)
@@ -358,8 +363,8 @@ func (r *Review) rank(n *Notebook) int {
 }
 
 func (r *Review) count() {
-	c := Counts{Notebooks: len(r.Notebooks), Objections: r.Objections(), Changes: map[Change]int{},
-		Conditions: map[Condition]int{}, Outputs: map[State]int{}, Proof: map[Level]int{}}
+	c := Counts{Notebooks: len(r.Notebooks), Objections: r.Objections(), Decisions: r.Decisions(),
+		Changes: map[Change]int{}, Conditions: map[Condition]int{}, Outputs: map[State]int{}, Proof: map[Level]int{}}
 	seen := map[string]bool{}
 	for _, n := range r.Notebooks {
 		c.Changes[n.Change]++

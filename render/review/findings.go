@@ -19,7 +19,12 @@ type Finding struct {
 	Step      string    `json:"step,omitzero"`
 	Words     string    `json:"words"`
 	Files     []string  `json:"files,omitempty"` // what it is about
+	ID        string    `json:"id,omitzero"`     // for review --accept
+	Diff      string    `json:"diff,omitzero"`   // of the test that the branch changed
 }
+
+// decides reports whether a person must decide.
+func (f *Finding) decides() bool { return f.Condition == OnDecide && f.Objection }
 
 // find collects the findings of a notebook. An output that changed itself has its own.
 func (r *reviewer) find(n *Notebook) {
@@ -54,6 +59,9 @@ func (r *reviewer) find(n *Notebook) {
 			n.weaken()
 		}
 		r.widen(n)
+		if words := r.looseAllow(n); words != "" {
+			say(OnTold, n.Path, "", words)
+		}
 		for _, words := range n.Contract {
 			say(OnWeakened, n.Path, "", "the contract is wider: "+words)
 		}
@@ -142,17 +150,21 @@ func (r *Review) sortFindings() {
 		r.Findings[i].Objection = r.ObjectsTo(r.Findings[i].Condition)
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(trueFirst(a.Objection, b.Objection),
+		return cmp.Or(trueFirst(a.Objection && !a.decides(), b.Objection && !b.decides()),
+			trueFirst(a.Objection, b.Objection),
 			slices.Index(Conditions, a.Condition)-slices.Index(Conditions, b.Condition))
 	})
 }
 
 // Sign returns the sign of a finding.
 func (f *Finding) Sign() string {
-	if f.Objection {
-		return "✗"
+	switch {
+	case f.decides():
+		return signDecide
+	case f.Objection:
+		return signBad
 	}
-	return "!"
+	return signOff
 }
 
 // some names the first few of many.

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/render"
 	"markmill/render/diffview"
+	"markmill/render/safe"
 )
 
 // Marker begins the comment, so that a bot can find its own comment again.
@@ -33,6 +35,7 @@ func (r *Review) Markdown(limit int) []byte {
 		c.Put(" · what the tests read is not known: " + render.Words(words))
 	}
 	c.Put(" · fails on: " + r.failWords() + "\n\n")
+	r.judged(c)
 	if len(r.Findings) > 0 {
 		r.findings(c)
 	}
@@ -52,6 +55,27 @@ func (r *Review) Markdown(limit int) []byte {
 	}
 	return c.Bytes()
 }
+
+// judged adds what the base's tests came to, as a table and a line of what it cost.
+func (r *Review) judged(c *render.Comment) {
+	if r.Judged == nil {
+		return
+	}
+	if rows := r.Judged.Table(); len(rows) > 0 {
+		var b strings.Builder
+		fmt.Fprintf(&b, "| %s |\n| --- | --- | --- | --- |\n", strings.Join(JudgedColumns[:], " | "))
+		for _, row := range rows {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", render.CodeSpan(row[0]), cellWords(row[1]), cellWords(row[2]),
+				cellWords(row[3]))
+		}
+		if b.Len() > c.Left()/3 || !c.Put(b.String()+"\n") {
+			c.Omit("judged notebooks")
+		}
+	}
+	c.Put(r.Judged.CostWords() + "\n\n")
+}
+
+func cellWords(words string) string { return strings.ReplaceAll(render.Words(words), "|", "\\|") }
 
 // Bounds of a finding's words, in bytes, tried in turn until all findings fit.
 var findingWords = []int{600, 120, 0}
@@ -87,6 +111,19 @@ func (r *Review) findings(c *render.Comment) {
 		break
 	}
 	c.Put("\n")
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Diff == "" {
+			continue
+		}
+		var b bytes.Buffer
+		b.WriteString("<details open><summary>" + safe.HTML(f.Words) + "</summary>\n\n")
+		safe.Fence(&b, "diff", f.Diff)
+		b.WriteString("\n</details>\n\n")
+		if b.Len() > c.Left()/4 || !c.Put(b.String()) {
+			c.Omit("changes of tests")
+		}
+	}
 }
 
 // findingLine formats a finding with at most the given number of bytes of words.
@@ -101,7 +138,11 @@ func findingLine(f *Finding, most int) string {
 	} else if len(words) > most {
 		words = strings.ToValidUTF8(words[:most], "") + "…"
 	}
-	return line + ": " + render.Words(words) + "\n"
+	line += ": " + render.Words(words)
+	if f.ID != "" && most > 0 {
+		line += " · " + render.CodeSpan(f.ID)
+	}
+	return line + "\n"
 }
 
 // summary is Summary with paths as code.

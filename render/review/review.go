@@ -16,7 +16,7 @@ type Review struct {
 	Version int         `json:"version"`
 	Base    Revision    `json:"base"`
 	Head    Revision    `json:"head"`
-	Verdict string      `json:"verdict"` // pass, fail
+	Verdict string      `json:"verdict"` // pass, decide, fail
 	FailOn  []Condition `json:"fail_on"`
 	Require Level       `json:"require,omitzero"` // the level of proof that outputs must have; "" without
 	// Current says that every output must be current, those of notebooks that did not change, too.
@@ -26,6 +26,7 @@ type Review struct {
 	ReadsUnknown []string    `json:"reads_unknown,omitempty"`
 	Rules        []Rule      `json:"rules,omitempty"`    // changed files that say what runs may do, or that judge them
 	Findings     []Finding   `json:"findings,omitempty"` // what a reviewer must not miss, causes before consequences
+	Judged       *Judged     `json:"judged,omitempty"`   // what the base's tests say of the branch; nil: not asked
 	Notebooks    []*Notebook `json:"notebooks"`          // what matters most first; an output behind its source
 }
 
@@ -40,6 +41,7 @@ type Counts struct {
 	Notebooks int `json:"notebooks"`
 	// a source and its outputs are one, and so is each file of the rules
 	Objections int               `json:"objections"`
+	Decisions  int               `json:"decisions,omitzero"` // what a person must decide
 	Changes    map[Change]int    `json:"changes"`
 	Conditions map[Condition]int `json:"conditions"` // of notebooks; one can have several
 	Outputs    map[State]int     `json:"outputs"`
@@ -77,6 +79,8 @@ const (
 	OnDiffers   Condition = "differs"   // the files of the branch are not those that a run left
 	OnUntested  Condition = "untested"  // a test step read no file of the repository, or no test reads what changed
 	OnUnread    Condition = "unread"    // the tests do not read what they read before, though it is there
+	OnJudged    Condition = "judged"    // an old test fails with the base's tests, and the branch saved it otherwise
+	OnDecide    Condition = "decide"    // the branch changed an old test that does not hold any more
 	OnRed       Condition = "red"       // a test or a step passed before, and does not now
 	OnFewer     Condition = "fewer"     // fewer tests ran, or more were skipped
 	OnPartial   Condition = "partial"   // only a part of the notebook ran
@@ -88,16 +92,17 @@ const (
 	OnMissing   Condition = "missing"   // a source had an output, or should have one, and has none
 	OnUnknown   Condition = "unknown"   // what the run of an output read is not known
 	OnUnapplied Condition = "unapplied" // the branch does not have the change of a run
+	OnTold      Condition = "told"      // something that a reviewer should know
 	OnChanged   Condition = "changed"   // any notebook changed
 )
 
 // Conditions lists them: causes before consequences, the worst first.
-var Conditions = []Condition{OnPolicy, OnRules, OnRed, OnUnread, OnDiffers, OnWeakened, OnFewer, OnPartial, OnFailed,
-	OnEdited, OnDamaged, OnProof, OnOutdated, OnUntested, OnMissing, OnUnknown, OnUnapplied, OnChanged}
+var Conditions = []Condition{OnPolicy, OnJudged, OnDecide, OnRules, OnRed, OnUnread, OnDiffers, OnWeakened, OnFewer, OnPartial,
+	OnFailed, OnEdited, OnDamaged, OnProof, OnOutdated, OnUntested, OnMissing, OnUnknown, OnUnapplied, OnTold, OnChanged}
 
 // Always lists the conditions that fail a review even if its list omits them, unless the list excludes them by name.
 // A list written before these conditions existed must not let them pass.
-var Always = []Condition{OnPolicy, OnUnread, OnDiffers, OnWeakened, OnFewer, OnPartial, OnProof}
+var Always = []Condition{OnPolicy, OnJudged, OnDecide, OnUnread, OnDiffers, OnWeakened, OnFewer, OnPartial, OnProof}
 
 // DefaultFailOn lists the further conditions that fail a review by default.
 var DefaultFailOn = []Condition{OnRed, OnFailed, OnEdited, OnDamaged, OnOutdated}
@@ -221,6 +226,21 @@ func (r *Review) Objections() int {
 	}
 	for i := range r.Rules {
 		if r.ObjectsTo(r.Rules[i].condition()) {
+			count++
+		}
+	}
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Condition == OnJudged && f.Objection {
+			count++
+		}
+	}
+	return count
+}
+
+// Decisions counts what a person must decide.
+func (r *Review) Decisions() (count int) {
+	for i := range r.Findings {
+		if r.Findings[i].decides() {
 			count++
 		}
 	}

@@ -104,12 +104,22 @@ func (r *reviewer) start(o *Output, m *notebooks.Manifest, now *fresh.Result) {
 	for _, c := range m.Changes {
 		name := cmp.Or(c.OldPath, c.Path)
 		began, base := version{c.OldBlob, c.OldMode}, r.base.version(name)
-		if !r.reaches(name, base, began) && !r.head.version(name).same(began) {
+		if !r.reaches(name, base, began) && !r.head.version(name).same(began) && !r.merged(o.Path, name, began) {
 			o.elsewhere = append(o.elsewhere, name)
 		}
 	}
 	slices.Sort(o.elsewhere)
 	o.elsewhere = slices.Compact(o.elsewhere)
+}
+
+// merged reports whether an output's change of a file is in the base already, by the output that the base has at its
+// path, and began there with the same content: a run that takes the change back begins with the base before it.
+func (r *reviewer) merged(output, name string, began version) bool {
+	m := r.base.book(cmp.Or(r.from[output], output)).look().manifest()
+	return m != nil && slices.ContainsFunc(m.Changes, func(c notebooks.ManifestChange) bool {
+		return cmp.Or(c.OldPath, c.Path) == name && began.same(version{c.OldBlob, c.OldMode}) &&
+			r.base.version(c.Path).same(version{c.NewBlob, c.NewMode})
+	})
 }
 
 // changedJudges lists the files that the branch changed, the run did not, and steps up to the last test read.

@@ -126,13 +126,20 @@ func trueFirst(a, b bool) int {
 	return 1
 }
 
-// widen finds what the contract of a notebook newly allows.
+// widen finds what the contract of a notebook newly allows. A new notebook is compared with the defaults.
 func (r *reviewer) widen(n *Notebook) {
 	old, now := r.pairs[n][0], r.pairs[n][1]
-	if old == nil || now == nil {
+	if now == nil {
 		return
 	}
 	var words []string
+	if old == nil {
+		if is := now.frontMatter(); n.TextAt == "" && is != nil {
+			words = contract.Wider(contract.Terms{}, contract.Of(*is))
+		}
+		r.addContract(n, words)
+		return
+	}
 	if was, is := old.frontMatter(), now.frontMatter(); n.TextAt == "" && was != nil && is != nil {
 		words = contract.Wider(contract.Of(*was), contract.Of(*is))
 	}
@@ -140,6 +147,28 @@ func (r *reviewer) widen(n *Notebook) {
 	if was, is := old.manifest(), now.manifest(); was != nil && is != nil && was.Contract != nil && is.Contract != nil {
 		words = append(words, contract.Wider(contract.OfManifest(was.Contract), contract.OfManifest(is.Contract))...)
 	}
+	r.addContract(n, words)
+}
+
+// looseAllow says that a new output notebook's contract lets every file change, and what its run changed; "" otherwise.
+func (r *reviewer) looseAllow(n *Notebook) string {
+	now := r.pairs[n][1]
+	if n.Change != Added || now == nil || now.manifest() == nil {
+		return ""
+	}
+	m := now.manifest()
+	if m.Contract == nil || !slices.Contains(m.Contract.Allow, "**") || len(m.Changes) == 0 {
+		return ""
+	}
+	var changed []string
+	for _, c := range m.Changes {
+		changed = append(changed, c.Path)
+	}
+	return "allow lets every file change, and its run changed " + some(changed)
+}
+
+// addContract adds to the contract of a notebook what that of its source does not say already.
+func (r *reviewer) addContract(n *Notebook, words []string) {
 	source := r.told[n.Of]
 	for _, w := range words {
 		if !slices.Contains(n.Contract, w) && (source == nil || !slices.Contains(source.Contract, w)) {

@@ -15,6 +15,7 @@ const (
 	signOff     = "!" // something is off
 	signClaimed = "○" // nothing is off, and nothing but the output notebook itself says so
 	signWell    = "✓"
+	signDecide  = "?" // a person decides
 )
 
 // Sign returns the sign of a notebook and its outputs.
@@ -49,6 +50,10 @@ func (r *Review) VerdictSign() string {
 	switch {
 	case r.Verdict == "fail":
 		return signBad
+	case r.Verdict == "decide":
+		return signDecide
+	case r.Judged != nil && len(r.Findings) > 0:
+		return signOff
 	case slices.ContainsFunc(r.Notebooks, (*Notebook).Claimed):
 		return signClaimed
 	}
@@ -76,13 +81,20 @@ func (r *Review) VerdictWords() string {
 	if len(r.Rules) > 0 {
 		words += ", " + plain.Counted(len(r.Rules), "file") + " of the rules"
 	}
-	if n := r.Objections(); n > 0 {
-		return words + fmt.Sprintf(", %d to object to", n)
+	switch n, decide := r.Objections(), r.Decisions(); {
+	case n > 0 && decide > 0:
+		words += fmt.Sprintf(", %d to object to, %d to decide", n, decide)
+	case n > 0:
+		words += fmt.Sprintf(", %d to object to", n)
+	case decide > 0:
+		words += fmt.Sprintf(", %d to decide", decide)
+	case count+untouched+len(r.Rules) > 0:
+		words += ", nothing to object to"
 	}
-	if count+untouched+len(r.Rules) == 0 {
-		return words
+	if r.Judged != nil {
+		words += " · " + r.Judged.VerdictWords()
 	}
-	return words + ", nothing to object to"
+	return words
 }
 
 // ReadsWords names the outputs of which it is not known what their tests read; "" without any.

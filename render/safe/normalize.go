@@ -138,8 +138,20 @@ func NewRuleBook(nb *notebooks.Notebook) *RuleBook {
 	return &RuleBook{nb.Front.Normalize, map[string]rule{}}
 }
 
-// Of returns the rules for a step: those of the front matter, then its own, without duplicates.
+// Of returns the rules for a step: those that were asked for, then what is replaced always, unless Raw is among them.
 func (b *RuleBook) Of(step *notebooks.Step) (Rules, error) {
+	rules, err := b.Asked(step)
+	raw := slices.Contains(step.Normalize, Raw) ||
+		slices.ContainsFunc(b.own, func(n notebooks.Normalize) bool { return n.Name == Raw })
+	if err == nil && !raw {
+		rules = append(rules, always)
+	}
+	return rules, err
+}
+
+// Asked returns the rules that were asked for: those of the front matter, then those of the step, without duplicates.
+// Outputs of Jupyter notebooks have no others, because programs read them.
+func (b *RuleBook) Asked(step *notebooks.Step) (Rules, error) {
 	var names []string
 	for _, n := range b.own {
 		names = append(names, n.Name)
@@ -155,9 +167,6 @@ func (b *RuleBook) Of(step *notebooks.Step) (Rules, error) {
 			return nil, err
 		}
 		rules = append(rules, r)
-	}
-	if !slices.Contains(names, Raw) {
-		rules = append(rules, always)
 	}
 	return rules, nil
 }

@@ -13,8 +13,12 @@ import (
 func Review(w io.Writer, r *review.Review, color bool) error {
 	var b strings.Builder
 	base, head := r.Title()
-	ink := map[string]string{"✗": red, "✓": green, "○": yellow}[r.VerdictSign()]
-	b.WriteString(paint(r.VerdictSign()+" "+r.VerdictWords(), ink, color) +
+	ink := map[string]string{"✗": red, "✓": green, "○": yellow, "?": yellow, "!": yellow}[r.VerdictSign()]
+	verdict := r.VerdictSign() + " " + r.VerdictWords()
+	if r.Judged == nil {
+		verdict += " · not judged with main's tests: add --judge"
+	}
+	b.WriteString(paint(verdict, ink, color) +
 		paint(" · "+plain.Escape(base)+" → "+plain.Escape(head), dim, color) + "\n")
 	for _, line := range [][2]string{{"outputs", r.OutputWords()}, {"proof", r.ProofWords()},
 		{"what tests read is not known", r.ReadsWords()}} {
@@ -22,7 +26,14 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 			b.WriteString(line[0] + ": " + line[1] + "\n")
 		}
 	}
-	inks := map[string]string{"✗": red, "!": yellow, "✓": green, "○": dim}
+	if j := r.Judged; j != nil {
+		for _, row := range j.Table() {
+			words := fmt.Sprintf("%s: main %s; branch %s; branch, with main's tests %s", row[0], row[1], row[2], row[3])
+			b.WriteString(plain.Escape(words) + "\n")
+		}
+		b.WriteString(paint(j.CostWords(), dim, color) + "\n")
+	}
+	inks := map[string]string{"✗": red, "?": yellow, "!": yellow, "✓": green, "○": dim}
 	if len(r.Findings) > 0 {
 		b.WriteString("\n" + bold("What to look at first", color) + "\n")
 	}
@@ -36,6 +47,12 @@ func Review(w io.Writer, r *review.Review, color bool) error {
 			b.WriteString(" " + plain.Escape(f.Step))
 		}
 		b.WriteString(": " + plain.Escape(f.Words) + "\n")
+		if f.ID != "" {
+			b.WriteString(paint("  "+f.ID, dim, color) + "\n")
+		}
+		for line := range strings.Lines(f.Diff) {
+			b.WriteString("    " + plain.Escape(strings.TrimSuffix(line, "\n")) + "\n")
+		}
 	}
 	b.WriteByte('\n')
 	for _, n := range r.Notebooks {

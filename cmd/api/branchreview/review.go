@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,12 +34,18 @@ type Options struct {
 	Current bool         // every output must be current
 	Store   runs.Store   // the records that are kept here
 	Now     time.Time    // decides which keys are valid
+	Judged  *review.Judged
 }
 
 // Review compares the notebooks of two revisions. BASE..HEAD are two commits, BASE...HEAD is HEAD and where it left
 // BASE; one commit is compared with the checkout; "" compares the checkout with where it left the default branch.
 func Review(ctx context.Context, repo *worktree.Source, revisions string, o Options) (*review.Review, error) {
-	in := review.Input{Compare: o.Compare, FailOn: o.FailOn, Require: o.Require, Current: o.Current}
+	in := review.Input{Compare: o.Compare, FailOn: o.FailOn, Require: o.Require, Current: o.Current, Judged: o.Judged}
+	if o.Judged == nil { // nobody asked
+		in.FailOn = slices.DeleteFunc(slices.Clone(o.FailOn), func(c review.Condition) bool {
+			return c == review.OnJudged || c == review.OnDecide
+		})
+	}
 	var err error
 	if in.BaseName, in.HeadName, err = Revisions(repo, revisions); err != nil {
 		return nil, err

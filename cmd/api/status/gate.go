@@ -29,6 +29,25 @@ type Gated struct {
 	Checked    int             `json:"checked"` // how many outputs matter
 	Objections []Objection     `json:"objections"`
 	Removed    []Objection     `json:"removed,omitempty"` // outputs that were removed, where the settings allow that
+	// Judged is what BASE's tests say of the code, with --judge; Findings are what it came to, and Decide says that
+	// nothing is objected to, and a person must decide.
+	Judged   *review.Judged   `json:"judged,omitempty"`
+	Findings []review.Finding `json:"findings,omitempty"`
+	Decide   bool             `json:"decide,omitzero"`
+}
+
+// Judge adds what the base's tests say.
+func (g *Gated) Judge(j *review.Judged) {
+	g.Judged, g.Findings = j, j.Findings()
+	for _, f := range g.Findings {
+		switch f.Condition {
+		case review.OnJudged:
+			g.Pass = false
+		case review.OnDecide:
+			g.Decide = true
+		}
+	}
+	g.Decide = g.Decide && g.Pass
 }
 
 // Objection is one output that does not meet the demands.
@@ -185,6 +204,14 @@ func (g *Gated) ForJSON() *Gated {
 
 // Words is the answer on one line.
 func (g *Gated) Words() string {
+	words := g.outputWords()
+	if g.Judged != nil {
+		words += "; " + g.Judged.VerdictWords()
+	}
+	return words
+}
+
+func (g *Gated) outputWords() string {
 	switch {
 	case g.Checked == 0:
 		return "no output to judge"
@@ -192,6 +219,9 @@ func (g *Gated) Words() string {
 		return fmt.Sprintf("%d of %d current", g.Checked, g.Checked)
 	case g.Pass:
 		return fmt.Sprintf("%d of %d current and %s", g.Checked, g.Checked, g.Require)
+	}
+	if len(g.Objections) == 0 {
+		return fmt.Sprintf("%d of %d current", g.Checked, g.Checked)
 	}
 	return fmt.Sprintf("%d of %d to object to", len(g.Objections), g.Checked)
 }

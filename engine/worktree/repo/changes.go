@@ -72,6 +72,39 @@ func Changes(old, new *Files, want func(name string) bool) ([]PathChange, error)
 	return out, nil
 }
 
+// Differing lists the paths of the files and links that differ in content or mode, sorted.
+func Differing(old, new *Files) ([]string, error) {
+	found := map[string]bool{}
+	leaf := func(e object.TreeEntry) object.TreeEntry {
+		if e.Mode == disk.ModeDir {
+			return object.TreeEntry{}
+		}
+		return object.TreeEntry{Mode: e.Mode, OID: e.OID}
+	}
+	err := object.DiffTrees("", old.root, new.root, old.tree, new.tree, func(at string, a, b object.TreeEntry) {
+		if leaf(a) != leaf(b) {
+			found[at] = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for p := range new.dirty {
+		was, err := old.at(p)
+		if err != nil {
+			return nil, err
+		}
+		is, err := new.entryOnDisk(p)
+		if err != nil {
+			return nil, err
+		}
+		if found[p] = leaf(was) != leaf(is); !found[p] {
+			delete(found, p)
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
 // fileSide is a regular file or a submodule as a side of a change; anything else is nothing.
 func fileSide(e object.TreeEntry) patch.Side {
 	switch {
