@@ -157,6 +157,9 @@ func (r *run) leftOut(s *PlannedStep, name string) string {
 			return fmt.Sprintf("the submodule %s %s", sub.Path, sub.Lack)
 		}
 	}
+	if dir := path.Dir(rel); !there(root, rel) && dir != "." {
+		rel = dir // a file that was to be written
+	}
 	if !ok || !there(root, rel) || there(tree, rel) {
 		return ""
 	}
@@ -168,8 +171,19 @@ func (r *run) leftOut(s *PlannedStep, name string) string {
 		return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, "+
 			"or run with --dirty include", rel)
 	}
-	return fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: --copy %s "+
-		"takes it along (or copy: in the front matter)", rel, rel)
+	words := fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: ", rel)
+	copied := fmt.Sprintf("--copy %s takes it along (or copy: in the front matter)", rel)
+	if isByproduct(rel) || strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") {
+		return words + copied
+	}
+	pattern := rel
+	if info, err := os.Stat(filepath.Join(root, filepath.FromSlash(rel))); err == nil && info.IsDir() {
+		pattern += "/**"
+	} else if dir := path.Dir(rel); dir != "." {
+		pattern = dir + "/**"
+	}
+	return fmt.Sprintf("%sdata: [%s] in the front matter gives it to the run and keeps what the run writes there; %s",
+		words, pattern, copied)
 }
 
 // endOf is the end of a stream, where a program's last messages are.
