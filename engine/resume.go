@@ -73,6 +73,9 @@ func (i *InterruptedRun) read() error {
 // lock keeps others from removing or resuming the run.
 func (i *InterruptedRun) lock() (release func(), err error) {
 	release, err = runs.Lock(i.Dir)
+	if errors.Is(err, runs.ErrLive) && ended(i.Dir) { // it was about to end
+		release, err = runs.Lock(i.Dir)
+	}
 	if errors.Is(err, runs.ErrLive) {
 		return nil, i.inUse()
 	}

@@ -62,6 +62,14 @@ var stripGroups = []group{
 		"max-size", "extra-keys", "keep-metadata-keys", "drop-tagged-cells", "keep-output-type", "drop-output-type"}},
 }
 
+// reviewGroups are those of review.
+var reviewGroups = []group{
+	{"The verdict", []string{"fail-on", "require", "merge"}},
+	{"The base's judges", []string{"judge", "judge-limit", "show-judges", "accept", "reason", "parameters"}},
+	{"What is compared", []string{"all", "tolerance"}},
+	{"What is printed", []string{"markdown", "json", "html", "max-bytes"}},
+}
+
 // optionGroups are the headings for the options of a command; none where it has few.
 func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
@@ -71,6 +79,8 @@ func optionGroups(c *cobra.Command) []group {
 		return runGroups
 	case "markmill strip", "markmill git install":
 		return stripGroups
+	case "markmill review":
+		return reviewGroups
 	}
 	return nil
 }

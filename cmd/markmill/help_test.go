@@ -36,7 +36,7 @@ func TestOptionGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range append(slices.Clone(runGroups), stripGroups...) {
+	for _, g := range slices.Concat(runGroups, stripGroups, reviewGroups) {
 		for _, name := range g.names {
 			if !used[name] {
 				t.Errorf("heading %q names --%s, which no command has", g.title, name)

@@ -97,8 +97,9 @@ const (
 )
 
 // Conditions lists them: causes before consequences, the worst first.
-var Conditions = []Condition{OnPolicy, OnJudged, OnDecide, OnRules, OnRed, OnUnread, OnDiffers, OnWeakened, OnFewer, OnPartial,
-	OnFailed, OnEdited, OnDamaged, OnProof, OnOutdated, OnUntested, OnMissing, OnUnknown, OnUnapplied, OnTold, OnChanged}
+var Conditions = []Condition{OnPolicy, OnJudged, OnDecide, OnRules, OnRed, OnUnread, OnDiffers, OnWeakened,
+	OnFewer, OnPartial, OnFailed, OnEdited, OnDamaged, OnProof, OnOutdated, OnUntested, OnMissing, OnUnknown,
+	OnUnapplied, OnTold, OnChanged}
 
 // Always lists the conditions that fail a review even if its list omits them, unless the list excludes them by name.
 // A list written before these conditions existed must not let them pass.
