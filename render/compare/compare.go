@@ -98,7 +98,11 @@ func Compare(nb *notebooks.Notebook, run *runs.Run, stored, now Output, o Option
 
 // rules returns the rules of a step, then those of the comparison.
 func (o Options) rules(nb *notebooks.Notebook, s *notebooks.Step) (safe.Rules, error) {
-	own, err := safe.NewRuleBook(nb).Of(s)
+	of := safe.NewRuleBook(nb).Of
+	if notebooks.IsJupyterName(nb.Name) { // as nbval compares them
+		of = safe.NewRuleBook(nb).Asked
+	}
+	own, err := of(s)
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name,
 			Line: s.Line, Step: s.ID, Msg: err.Error(),
