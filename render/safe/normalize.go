@@ -174,7 +174,7 @@ func (b *RuleBook) Asked(step *notebooks.Step) (Rules, error) {
 // NewRules returns the rules of a list like that of the front matter. It returns an error for an unknown name, and
 // for a pattern that RE2 cannot read.
 func NewRules(list []notebooks.Normalize) (Rules, error) {
-	return NewRuleBook(&notebooks.Notebook{Front: notebooks.Front{Normalize: list}}).Of(&notebooks.Step{})
+	return NewRuleBook(&notebooks.Notebook{Front: notebooks.Front{Normalize: list}}).Asked(&notebooks.Step{})
 }
 
 // find returns a rule by name. The notebook's own rules override built-in ones.
