@@ -376,7 +376,9 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 			}
 			return r.folders[folder].of
 		}
-	} else if len(r.replays) > 0 {
+	}
+	opened := t.opened() // without what steps before it opened again
+	if !carried && len(r.replays) > 0 {
 		own, ofOwn, again := folders(r.pending), of, maps.Clone(r.replaysOf)
 		maps.Copy(r.pending, r.replays)
 		clear(r.replays)
@@ -392,7 +394,6 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 			return listing.Union(ofOwn(folder), names)
 		}
 	}
-	opened := t.opened()
 	if r.lost || carried && r.partly {
 		opened = nil
 	}
