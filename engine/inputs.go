@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"markmill/engine/worktree"
@@ -62,23 +63,32 @@ func (w *workspace) dependOn() {
 	}
 }
 
-// lister is what lists folders in a step, as far as its code tells. A function of Python may be that of an earlier step
-// in its session; one of a shell that the step itself does not declare is not known. Nobody knows what an agent lists.
-func (p *Plan) lister(step notebooks.StepID) listing.Lister {
-	at := slices.IndexFunc(p.steps, func(s PlannedStep) bool { return s.ID == step })
-	if at < 0 || p.steps[at].byAgent() || p.steps[at].Kernel == nil {
+// listers returns what lists folders in a step, as far as its code tells. A function of Python may be that of an earlier
+// step in its session; one of a shell that the step itself does not declare is not known. Nobody knows what an agent
+// lists.
+func (p *Plan) listers() func(step notebooks.StepID) listing.Lister {
+	of := sync.OnceValue(func() map[notebooks.StepID]listing.Lister {
+		steps, sessions := map[notebooks.StepID]listing.Lister{}, map[string]listing.Lister{}
+		for i := range p.steps {
+			s := &p.steps[i]
+			if s.byAgent() || s.Kernel == nil {
+				continue
+			}
+			l := listing.Of(s.Kernel.Name(), string(s.Code))
+			if s.Kernel.Name() == listing.InPython {
+				l = l.With(sessions[s.sessionKey()])
+				sessions[s.sessionKey()] = l
+			}
+			steps[s.ID] = l
+		}
+		return steps
+	})
+	return func(step notebooks.StepID) listing.Lister {
+		if l, known := of()[step]; known {
+			return l
+		}
 		return listing.Every()
 	}
-	s := &p.steps[at]
-	code := []string{string(s.Code)}
-	if s.Kernel.Name() == listing.InPython {
-		for i := range p.steps[:at] {
-			if o := &p.steps[i]; o.Kernel != nil && o.sessionKey() == s.sessionKey() {
-				code = append(code, string(o.Code))
-			}
-		}
-	}
-	return listing.Of(s.Kernel.Name(), strings.Join(code, "\n"))
 }
 
 // ownOutput are the paths of the repository that the run itself writes at its end: OUTPUT, and the folder of its

@@ -12,6 +12,10 @@ import (
 // Listeners are the servers on TCP ports of this machine whose working directory lies in a folder, as "name on port N".
 // Those that started this process are left out, and those of other users, which nobody can look at.
 func Listeners(folder string) (list []string) {
+	ports := listening() // of sockets, by inode
+	if len(ports) == 0 {
+		return nil
+	}
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -22,7 +26,6 @@ func Listeners(folder string) (list []string) {
 		info, _ := statOf(pid)
 		pid = info.parent
 	}
-	var ports map[string]string // of sockets, by inode
 	for _, d := range dirs {
 		pid, err := strconv.Atoi(d.Name())
 		if err != nil || own[pid] {
@@ -38,9 +41,6 @@ func Listeners(folder string) (list []string) {
 		here, hereErr := os.Stat(cwd)
 		if err != nil || hereErr != nil || !os.SameFile(there, here) {
 			continue
-		}
-		if ports == nil {
-			ports = listening()
 		}
 		files, _ := filepath.Glob(at + "/fd/*")
 		for _, file := range files {

@@ -36,6 +36,13 @@ func Of(kernel, code string) Lister {
 	return Every()
 }
 
+// With is what lists folders where two sets of code run.
+func (l Lister) With(o Lister) Lister {
+	l.patterns = slices.Clone(l.patterns)
+	l.add(o)
+	return l
+}
+
 func (l *Lister) add(o Lister) {
 	l.every, l.opens = l.every || o.every, l.opens || o.opens
 	l.blind, l.imports = l.blind || o.blind, l.imports || o.imports
