@@ -63,9 +63,9 @@ func (w *workspace) dependOn() {
 	}
 }
 
-// listers returns what lists folders in a step, as far as its code tells. A function of Python may be that of an earlier
-// step in its session; one of a shell that the step itself does not declare is not known. Nobody knows what an agent
-// lists.
+// listers returns what lists folders in a step, as far as its code tells. A function of Python may be that of an
+// earlier step in its session; one of a shell that the step itself does not declare is not known. Nobody knows what an
+// agent lists.
 func (p *Plan) listers() func(step notebooks.StepID) listing.Lister {
 	of := sync.OnceValue(func() map[notebooks.StepID]listing.Lister {
 		steps, sessions := map[notebooks.StepID]listing.Lister{}, map[string]listing.Lister{}
