@@ -56,7 +56,7 @@ func (s Store) Adopt(id RunID, from string, check func(copied string) error) err
 			return err
 		}
 		sums, err := At(to).Sums()
-		return errors.Join(err, s.markMade(string(id), sums))
+		return errors.Join(err, s.markMade(to, string(id), sums))
 	})
 }
 

@@ -105,7 +105,7 @@ func (r *Record) MarkBegun() error {
 		return nil
 	}
 	store, name, _ := storeOf(r.path)
-	return store.markMade(name, "")
+	return store.markMade(r.path, name, "")
 }
 
 // markSealed makes the mark of a run that was begun here, after its SHA256SUMS.
@@ -114,27 +114,33 @@ func (r *Record) markSealed(sums Digest) error {
 	if !is || !isMark(store.madeFile(name), madeMark(name, "")) {
 		return nil
 	}
-	return store.markMade(name, sums)
+	return store.markMade(r.path, name, sums)
 }
 
 // unseal removes SHA256SUMS. A run that was made here goes on.
 func (r *Record) unseal() error {
 	store, name, is := storeOf(r.path)
 	if sums, err := r.Sums(); err == nil && is && isMark(store.madeFile(name), madeMark(name, sums)) {
-		if err := store.markMade(name, ""); err != nil {
+		if err := store.markMade(r.path, name, ""); err != nil {
 			return err
 		}
 	}
 	return r.Remove(SumsFile)
 }
 
-func (s Store) markMade(name string, sums Digest) error {
-	file := s.madeFile(name)
+// markMade writes the mark of a run, at first into its folder: what a crash leaves there is removed with the next run.
+func (s Store) markMade(folder, name string, sums Digest) error {
+	file, temp := s.madeFile(name), filepath.Join(folder, TempPrefix+"made")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return cannotWrite(file, err)
 	}
-	_, err := Writer{}.WriteFile(file, []byte(madeMark(name, sums)))
-	return err
+	if _, err := (Writer{}).WriteFile(temp, []byte(madeMark(name, sums))); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, file); err != nil {
+		return cannotWrite(file, errors.Join(err, os.Remove(temp)))
+	}
+	return nil
 }
 
 // Made reports whether this user made the record on this machine. It compares SHA256SUMS with the mark and the journal
