@@ -344,6 +344,16 @@ func (f *dataFolder) removed(name string) bool {
 	return false
 }
 
+// onlyOpened reports whether a file has the size and the time that the checkout's has: the run opened it for writing,
+// or changed its mode, and wrote nothing.
+func (d *dataset) onlyOpened(name string, info fs.FileInfo) bool {
+	if d == nil {
+		return false
+	}
+	was, had := d.before[name]
+	return had && was.Size == info.Size() && was.Mtime == info.ModTime().UnixNano()
+}
+
 // written is a file that the run wrote and Git ignores.
 type written struct {
 	name  string
@@ -368,7 +378,8 @@ func (w *workspace) ignoredWritten(look bool) (list []written, removed []string,
 		}
 		at := filepath.Join(w.tree.Dir(), filepath.FromSlash(name))
 		info, err := os.Lstat(at)
-		if err == nil && !isByproduct(name) && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0) {
+		if err == nil && !isByproduct(name) && !w.data.onlyOpened(name, info) &&
+			(info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0) {
 			list = append(list, written{name, at, w.data.names(name)})
 		}
 	}
@@ -379,9 +390,7 @@ func (w *workspace) ignoredWritten(look bool) (list []written, removed []string,
 		f := &w.data.folders[i]
 		err := runs.EachFile(f.files, func(rel string, info fs.FileInfo) error {
 			name := path.Join(f.path, filepath.ToSlash(rel))
-			was, had := w.data.before[name]
-			same := had && was.Size == info.Size() && was.Mtime == info.ModTime().UnixNano() // only opened
-			if w.tree.Ignores(name) && !isByproduct(name) && !same {
+			if w.tree.Ignores(name) && !isByproduct(name) && !w.data.onlyOpened(name, info) {
 				list = append(list, written{name, filepath.Join(f.files, rel), w.data.names(name)})
 			}
 			return nil
@@ -394,8 +403,8 @@ func (w *workspace) ignoredWritten(look bool) (list []written, removed []string,
 		f := w.data.folder(name)
 		gone := f != nil && f.removed(name)
 		if f == nil {
-			_, err := os.Lstat(filepath.Join(w.tree.Dir(), filepath.FromSlash(name)))
-			gone = disk.Gone(err)
+			info, err := os.Lstat(filepath.Join(w.tree.Dir(), filepath.FromSlash(name)))
+			gone = disk.Gone(err) || err == nil && info.IsDir()
 		}
 		if gone {
 			removed = append(removed, name)
