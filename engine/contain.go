@@ -100,10 +100,10 @@ func (w *workspace) layersOfCaches() (layers []sandbox.Layer, mounts []process.M
 		return nil, nil, nil
 	}
 	secrets := append(sandbox.Credentials(w.eng.Getenv), w.plan.sandbox.Hidden...)
-	layers = sandbox.Layers(w.eng.Getenv, w.kept(), secrets)
+	layers = sandbox.Layers(w.eng.Getenv, w.kept(), secrets, w.uses())
 	var over []string
 	for i, l := range layers {
-		if sandbox.Within(l.Over, over) { // it is seen through another one
+		if l.Unused || sandbox.Within(l.Over, over) { // it is seen through another one
 			continue
 		}
 		upper := filepath.Join(w.work.Deps, fmt.Sprint("cache-", i))
@@ -116,9 +116,32 @@ func (w *workspace) layersOfCaches() (layers []sandbox.Layer, mounts []process.M
 	return layers, mounts, nil
 }
 
+// uses finds what the steps and the files of the worktree say about the caches that the run uses.
+func (w *workspace) uses() sandbox.Use {
+	use := sandbox.NewUse()
+	for i := range w.plan.steps {
+		s := &w.plan.steps[i]
+		use.Code(string(s.Code))
+		if s.byAgent() {
+			use.All()
+		}
+	}
+	for _, k := range w.eng.Config.Kernels {
+		use.Code(strings.Join(k.Command, " "))
+	}
+	for name := range w.tree.Files() {
+		use.File(name)
+	}
+	return use
+}
+
 // layerCaches takes the layers that the system did not refuse. The others are used as without mounts.
 func (w *workspace) layerCaches(layers []sandbox.Layer, refused map[string]string) {
 	for _, l := range layers {
+		if l.Unused {
+			w.layers = append(w.layers, l)
+			continue
+		}
 		why := refused[l.Over]
 		for _, dir := range l.Make {
 			if why != "" {

@@ -73,8 +73,8 @@ func (e *Engine) noPlace(p *Plan, root string) string {
 	if err != nil {
 		return err.Error()
 	}
-	for _, dir := range sandbox.Real([]string{e.Cache, filepath.Dir(root)}) {
-		if sandbox.Within(dir, []string{at}) {
+	for _, dir := range []string{e.Cache, filepath.Dir(root)} {
+		if dir = disk.RealFolder(dir); sandbox.Within(dir, []string{at}) {
 			return "Markmill's cache, " + dir + ", lies in the checkout"
 		}
 	}

@@ -25,7 +25,7 @@ func ShareWarden(name string, engines ...*Engine) (end func()) {
 }
 
 // guard starts the run's warden in the background, or tells the shared one of the run. The function that it returns
-// waits for that.
+// waits for that. A run that has a place needs none: the place's first process is its warden.
 func (w *workspace) guard() (wait func() error) {
 	if !w.eng.hasWarden() {
 		return func() error { return nil }
@@ -60,7 +60,7 @@ func (w *workspace) unguard() error {
 // guarded checks before a step that the warden is alive.
 func (w *workspace) guarded() error {
 	if w.warden == nil {
-		return nil
+		return wardenError(w.place.Guarded())
 	}
 	return wardenError(w.warden.Stand())
 }

@@ -53,7 +53,11 @@ var Author = worktree.Identity{Name: "Markmill", Email: "markmill@localhost"}
 // open makes the run's private folder and the worktree of the base commit, and starts the warden meanwhile. processes
 // lists the live processes of the run.
 func (w *workspace) open(ctx context.Context, processes func() []int) (err error) {
-	guarded, arranged, listed := w.guard(), w.arrange(), w.servers()
+	arranged, listed := w.arrange(), w.servers()
+	guarded := func() error { return nil }
+	if w.at == "" {
+		guarded = w.guard()
+	}
 	defer func() {
 		if gerr := guarded(); err == nil {
 			err = gerr
@@ -83,6 +87,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		}
 	}
 	if err == nil && w.place == nil {
+		if w.at != "" {
+			guarded = w.guard()
+		}
 		if err = w.separate(refused); err == nil {
 			err = w.make(ctx, processes, nil)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"markmill/engine/process"
 	"markmill/engine/sandbox"
 )
 
@@ -66,6 +67,9 @@ type underway struct {
 	done           chan struct{}
 }
 
+// mountedTree is the option of a run for which begin makes the folder a repository.
+const mountedTree = "--tree=mounted"
+
 // begin starts markmill run on a notebook in a home of its own. Steps find the folder as $DIR.
 func begin(t *testing.T, notebook string, args ...string) *underway {
 	t.Helper()
@@ -77,11 +81,22 @@ func begin(t *testing.T, notebook string, args ...string) *underway {
 	if err := os.WriteFile(file, []byte(notebook), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	cache := filepath.Join(dir, "cache")
+	if slices.Contains(args, mountedTree) {
+		cache = t.TempDir() // a run cannot be mounted over its own folder
+		for _, args := range [][]string{{"init", "-q"}, {"add", "t.md"}, {"commit", "-qm", "first"}} {
+			cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+	}
 	u := &underway{t: t, dir: dir, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"),
 		done: make(chan struct{})}
 	u.Cmd = exec.Command(builtProgram(t), append([]string{"run", file, "--stdout-file", u.stdout}, args...)...)
 	u.Dir = dir
-	u.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
+	u.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "XDG_CACHE_HOME="+cache,
 		"MARKMILL_DIR="+filepath.Join(dir, "records"), "TMPDIR="+dir, "DIR="+dir)
 	log, err := os.Create(u.stderr)
 	if err != nil {
@@ -150,7 +165,8 @@ func (u *underway) warden() (found someProcess) {
 			line, _ := os.ReadFile(path)
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			if strings.HasPrefix(string(line), "markmill-warden\x00") &&
+			name, _, _ := strings.Cut(string(line), "\x00")
+			if (name == process.WardenName || name == process.PlaceName) &&
 				strings.Contains(string(stat), fmt.Sprintf(" %d ", u.Process.Pid)) {
 				found, _ = processOf(pid)
 				return true
@@ -241,7 +257,14 @@ func TestNothingOutlivesARun(t *testing.T) {
 		exit                    int
 		needs                   func() bool
 		quick                   bool
+		args                    []string
 	}{
+		{name: "killed, mounted", lang: "bash", code: wait, end: kill, exit: 137, quick: true,
+			args: []string{mountedTree}},
+		{name: "killed, mounted, without a sandbox", front: "sandbox: off\n", lang: "bash", code: wait, end: kill,
+			exit: 137, args: []string{mountedTree}},
+		{name: "one signal, mounted", lang: "bash", code: wait, exit: 130, args: []string{mountedTree},
+			end: func(u *underway) { u.Process.Signal(syscall.SIGINT) }},
 		{name: "killed", lang: "bash", code: wait, end: kill, exit: 137, quick: true},
 		{name: "killed without a sandbox", front: "sandbox: off\n", lang: "bash", code: wait, end: kill, exit: 137},
 		{name: "killed with namespaces", front: "network: off\n", lang: "bash", code: wait, end: kill, exit: 137,
@@ -277,7 +300,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 			}
 			t.Parallel()
 			u := begin(t, "---\nenv: {DIR: \"${DIR}\"}\n"+tc.front+"---\n````"+tc.lang+" {#a}\n"+tc.code+
-				"````\n").start()
+				"````\n", tc.args...).start()
 			all := processes(t, u.said(u.stdout, "ready\n"))
 			want := descendantsN
 			if tc.lang != "bash" {
@@ -378,11 +401,13 @@ func TestNothingIsHeldOpen(t *testing.T) {
 	}
 }
 
-// killWarden is what a step does to be rid of its run's warden.
+// killWarden is what a step does to be rid of its run's warden, or of the place that is one.
 const killWarden = `
 for p in /proc/[0-9]*; do
-  if { IFS= read -r -d '' name && IFS= read -r -d '' run; } 2>/dev/null <$p/cmdline &&
-    [ "$name $run" = "markmill-warden $MARKMILL_RUN_ID" ]; then kill -9 ${p#/proc/} && echo killed || echo refused; fi
+  line=$(cat $p/cmdline 2>/dev/null | tr '\0' ' ' || true)
+  case $line in "markmill-warden $MARKMILL_RUN_ID "* | "markmill-place --place $MARKMILL_RUN_ID "*)
+    kill -9 ${p#/proc/} && echo killed || echo refused;;
+  esac
 done
 `
 
@@ -392,9 +417,12 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 	for _, tc := range []struct {
 		name, front, say string
 		landlock         int
+		args             []string
 	}{
-		{"on", "", "refused", 6},
-		{"off", "---\nsandbox: off\n---\n", "killed", 0},
+		{"on", "", "refused", 6, nil},
+		{"off", "---\nsandbox: off\n---\n", "killed", 0, nil},
+		{"on, mounted", "", "refused", 6, []string{mountedTree}},
+		{"off, mounted", "---\nsandbox: off\n---\n", "killed", 0, []string{mountedTree}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.landlock > 0 && sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock < tc.landlock {
@@ -403,7 +431,7 @@ func TestAStepAgainstTheWarden(t *testing.T) {
 			t.Parallel()
 			u := begin(t, tc.front+"```bash {#a}\n"+killWarden+
 				"```\n```bash {#b}\n(setsid sh -c 'echo pid $$; exec sleep 300' &)\necho pid $$; sleep 0.1\necho "+
-				"ready; sleep 300\n```\n").start()
+				"ready; sleep 300\n```\n", tc.args...).start()
 			text := u.said(u.stdout, "ready")
 			if !strings.Contains(text, tc.say) {
 				t.Errorf("the step does not say %q: %s", tc.say, text)

@@ -19,14 +19,18 @@ import (
 // Its first process makes the mounts and starts the others on request, because no program with several threads, such as
 // Markmill, can join the user namespace that a place needs where the user is not root. What it starts are children of
 // Markmill all the same (CLONE_PARENT), so that a Family finds and ends them as any others. When Markmill is gone,
-// however it went, the system closes its end of the socket between them; then the first process kills what it started
-// and ends, and with the last process the system removes the namespace and its mounts.
+// however it went, the system closes its end of the socket between them. Then the first process is the run's warden: it
+// ends every process with the run's mark, and itself, and with the last process the system removes the namespace and its
+// mounts. If a step ended it, a warden takes its place at once.
 type Place struct {
-	proc  *os.Process
-	ended chan struct{} // closed when proc has ended
+	proc   *os.Process
+	warden *Warden       // for when proc has ended before it was to
+	guard  error         // of warden
+	ended  chan struct{} // closed when proc has ended, and warden is there
 
 	mu   sync.Mutex
 	line int // -1: closed
+	made bool
 }
 
 // placeFlag comes before the name. A program that does not know PlaceName refuses it, instead of taking the name for
@@ -83,17 +87,24 @@ func newPlace(program, name string, mark Mark, userNamespace bool) (*Place, erro
 		// DAC_OVERRIDE: the folder in which an overlay prepares its files has no rights.
 		sys.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE}
 	}
-	p := &Place{line: ends[0], ended: make(chan struct{})}
+	p := &Place{line: ends[0], ended: make(chan struct{}), warden: NewWarden(program, name)}
 	started := make(chan error)
 	// The children that the first process starts are those of the thread that started it.
 	go onThread(func() {
 		var err error
-		p.proc, err = os.StartProcess(program, []string{PlaceName, placeFlag, name}, &os.ProcAttr{Dir: "/",
+		p.proc, err = os.StartProcess(program, []string{PlaceName, placeFlag, name, mark.word()}, &os.ProcAttr{Dir: "/",
 			Env:   []string{wardenVariable + "=1", "GOMAXPROCS=2", sessionVariable + "=" + tag},
 			Files: []*os.File{theirs, null, null}, Sys: sys})
+		if err == nil {
+			wardens.Store(p.proc.Pid, true)
+		}
 		started <- err
 		if err == nil {
 			p.proc.Wait()
+			wardens.Delete(p.proc.Pid)
+			if p.stands() {
+				p.guard = p.warden.Guard(mark)
+			}
 			close(p.ended)
 		}
 	}, false)
@@ -105,7 +116,11 @@ func newPlace(program, name string, mark Mark, userNamespace bool) (*Place, erro
 		return nil, fmt.Errorf("no mount namespace can be made: %w", err)
 	}
 	theirs.Close() // so that the end of the process is the end of what it says
-	if _, err := p.answer(); err != nil {
+	p.mu.Lock()
+	_, err = p.answer()
+	p.made = err == nil
+	p.mu.Unlock()
+	if err != nil {
 		p.Close()
 		return nil, fmt.Errorf("no mount namespace can be made: %w", err)
 	}
@@ -154,6 +169,21 @@ func (p *Place) Stand() error {
 
 var errPlaceGone = errors.New("the first process of the run's mount namespace has ended")
 
+// Guarded returns an error if nothing would end the processes of the run if Markmill were killed.
+func (p *Place) Guarded() error {
+	if p.Stand() == nil {
+		return nil
+	}
+	return errors.Join(p.guard, p.warden.Stand())
+}
+
+// stands reports whether the place was made and is not to end yet.
+func (p *Place) stands() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.made && p.line >= 0
+}
+
 // Leave lets the place end, whose other processes have ended.
 func (p *Place) Leave() {
 	if p == nil {
@@ -162,6 +192,7 @@ func (p *Place) Leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.line >= 0 {
+		_ = send(p.line, []string{"leave"}, nil) // one that has ended hears nothing
 		unix.Close(p.line)
 		p.line = -1
 	}
@@ -179,6 +210,7 @@ func (p *Place) Close() {
 		p.proc.Kill()
 		<-p.ended
 	}
+	p.warden.Close()
 }
 
 // launch starts a program in the place.

@@ -21,6 +21,9 @@ func (*Place) Outside(path string) string { return path }
 // Stand returns nil.
 func (*Place) Stand() error { return nil }
 
+// Guarded returns nil.
+func (*Place) Guarded() error { return nil }
+
 // Leave does nothing.
 func (*Place) Leave() {}
 

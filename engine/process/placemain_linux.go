@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,9 +18,10 @@ import (
 // PlaceMain is the main function of a place's first process, whose standard input is one end of a socket. options reads
 // the order of a request to start a program: what Options.Confine and Options.Attributes are there.
 func PlaceMain(args []string, options func(order string) (Options, error)) int {
-	if len(args) != 2 || args[0] != placeFlag {
+	if len(args) != 3 || args[0] != placeFlag || markOfWord(args[2]) == 0 {
 		return 2
 	}
+	mark, look := markOfWord(args[2]), openProcesses()
 	dropInherited()
 	const line = 0
 	unix.CloseOnExec(line)
@@ -28,7 +30,8 @@ func PlaceMain(args []string, options func(order string) (Options, error)) int {
 		return 1
 	}
 	var children []int // a descriptor of each process
-	for {
+	left := false
+	for !left {
 		words, fds, err := receive(line)
 		if err != nil {
 			break
@@ -60,6 +63,8 @@ func PlaceMain(args []string, options func(order string) (Options, error)) int {
 				children = append(children, child)
 			}
 			err = reply(line, strconv.Itoa(pid), "", failed)
+		case "leave":
+			left = true
 		}
 		for _, fd := range fds {
 			unix.Close(fd)
@@ -70,6 +75,9 @@ func PlaceMain(args []string, options func(order string) (Options, error)) int {
 	}
 	for _, fd := range children {
 		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+	if !left { // Markmill is gone
+		mark.endAll(look, time.Minute)
 	}
 	return 0
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,42 +25,57 @@ type cache struct {
 	layer []string
 	// lasting is set if steps write the user's folder in such a run, too: what they download is worth keeping.
 	lasting bool
+	// users tell that the cache is of use: programs that a step names, and files of the repository, by name or ending.
+	users string
 }
+
+const (
+	goUsers     = "go gofmt golangci-lint .go go.mod go.work"
+	pythonUsers = "pip pipx poetry pdm hatch tox nox virtualenv pre-commit uv uvx .py pyproject.toml requirements.txt"
+	nativeUsers = "ccache sccache cmake .c .cc .cpp .cxx .h .hpp .cu .m .rs CMakeLists.txt meson.build"
+)
 
 // caches is the table of caches that steps share with the user. Nothing that the user would run later is granted:
 // program folders, and caches whose files are hard links to installed programs (uv's, pnpm's, bun's). In a run that has
 // mounts of its own, the user's folder is the lower layer of an overlay instead, and none of it can be changed. Tools
 // without a row use the runs' own caches, through XDG_CACHE_HOME.
 var caches = []cache{
-	{variable: "GOCACHE", home: "~/.cache/go-build"},
-	{variable: "GOMODCACHE"},
-	{variable: "GOPATH", home: "~/go", own: "go", data: []string{"pkg"}, read: []string{"bin"}},
+	{variable: "GOCACHE", home: "~/.cache/go-build", users: goUsers},
+	{variable: "GOMODCACHE", users: goUsers},
+	{variable: "GOPATH", home: "~/go", own: "go", data: []string{"pkg"}, read: []string{"bin"}, users: goUsers},
 	{variable: "NPM_CONFIG_CACHE", home: "~/.npm", own: "npm", always: true, data: []string{"_cacache"}, // not _npx
-		layer: []string{"_cacache", "_npx", "_logs"}},
-	{variable: "PNPM_HOME", home: "~/.local/share/pnpm", own: "pnpm", always: true, layer: []string{"store"}},
-	{variable: "YARN_GLOBAL_FOLDER", home: "~/.yarn/berry", own: "yarn"},
-	{variable: "BUN_INSTALL_CACHE_DIR", home: "~/.bun/install/cache", own: "bun", always: true},
+		layer: []string{"_cacache", "_npx", "_logs"}, users: "npm npx node corepack package.json"},
+	{variable: "PNPM_HOME", home: "~/.local/share/pnpm", own: "pnpm", always: true, layer: []string{"store"},
+		users: "pnpm pnpx corepack pnpm-lock.yaml pnpm-workspace.yaml"},
+	{variable: "YARN_GLOBAL_FOLDER", home: "~/.yarn/berry", own: "yarn", users: "yarn corepack yarn.lock .yarnrc.yml"},
+	{variable: "BUN_INSTALL_CACHE_DIR", home: "~/.bun/install/cache", own: "bun", always: true,
+		users: "bun bunx bun.lock bun.lockb"},
 	{variable: "COREPACK_HOME", home: "~/.cache/node/corepack", read: []string{"."}},
 	{variable: "PLAYWRIGHT_BROWSERS_PATH", home: "~/.cache/ms-playwright", read: []string{"."}},
 	{variable: "CYPRESS_CACHE_FOLDER", home: "~/.cache/Cypress", read: []string{"."}},
-	{variable: "PIP_CACHE_DIR", home: "~/.cache/pip"},
-	{variable: "UV_CACHE_DIR", home: "~/.cache/uv", always: true},
+	{variable: "PIP_CACHE_DIR", home: "~/.cache/pip", users: pythonUsers},
+	{variable: "UV_CACHE_DIR", home: "~/.cache/uv", always: true, users: pythonUsers},
 	{variable: "UV_TOOL_DIR", own: "uv-tools", always: true},
 	{variable: "UV_PYTHON_INSTALL_DIR", home: "~/.local/share/uv/python", own: "uv-python", read: []string{"."}},
 	{variable: "HF_HUB_CACHE", home: "~/.cache/huggingface/hub", lasting: true},
 	{variable: "HF_DATASETS_CACHE", home: "~/.cache/huggingface/datasets", lasting: true},
 	{variable: "HF_TOKEN_PATH", home: "~/.cache/huggingface/token", read: []string{"."}},
 	{variable: "CARGO_HOME", home: "~/.cargo", own: "cargo", data: []string{"registry", "git"},
-		read: []string{"bin", "config", "config.toml", "credentials", "credentials.toml"}},
-	{variable: "MAVEN_OPTS", format: "-Dmaven.repo.local=", home: "~/.m2/repository", own: "maven"},
+		read:  []string{"bin", "config", "config.toml", "credentials", "credentials.toml"},
+		users: "cargo rustc maturin .rs Cargo.toml"},
+	{variable: "MAVEN_OPTS", format: "-Dmaven.repo.local=", home: "~/.m2/repository", own: "maven",
+		users: "mvn mvnw mvnd pom.xml"},
 	{variable: "GRADLE_USER_HOME", home: "~/.gradle", own: "gradle", always: true,
 		read:  []string{"gradle.properties", "init.d", "init.gradle", "init.gradle.kts"},
-		layer: []string{"caches", "wrapper", "daemon", "native", "notifications", "kotlin", ".tmp"}},
-	{variable: "NUGET_PACKAGES", home: "~/.nuget/packages", own: "nuget"},
+		layer: []string{"caches", "wrapper", "daemon", "native", "notifications", "kotlin", ".tmp"},
+		users: "gradle gradlew .gradle .kts"},
+	{variable: "NUGET_PACKAGES", home: "~/.nuget/packages", own: "nuget",
+		users: "dotnet nuget .csproj .fsproj .vbproj .sln .slnx"},
 	{variable: "NUGET_HTTP_CACHE_PATH", own: "nuget-http", always: true},
-	{variable: "BUNDLE_USER_CACHE", home: "~/.bundle/cache", own: "bundle"},
-	{variable: "CCACHE_DIR", home: "~/.cache/ccache"},
-	{variable: "SCCACHE_DIR", home: "~/.cache/sccache"},
+	{variable: "BUNDLE_USER_CACHE", home: "~/.bundle/cache", own: "bundle",
+		users: "bundle bundler gem rake Gemfile .gemspec"},
+	{variable: "CCACHE_DIR", home: "~/.cache/ccache", users: nativeUsers},
+	{variable: "SCCACHE_DIR", home: "~/.cache/sccache", users: nativeUsers},
 }
 
 // Layer is a cache of the user's that a run has as the lower layer of an overlay: what steps write there is the run's
@@ -70,18 +86,75 @@ type Layer struct {
 	Make  []string // folders that are to be made in it
 	write []string // the paths that steps may write
 	value string   // of the variable; "" if the tool finds the cache by itself
+	// Unused is set if nothing says that the run uses the cache. It is not mounted, which would cost half a millisecond:
+	// its tool finds what it would find if the user had none.
+	Unused bool
+}
+
+// Use is what tells which caches a run uses: the programs and files of the table, and which of them were seen.
+type Use map[string]bool
+
+// NewUse returns a Use in which nothing has been seen.
+func NewUse() Use {
+	u := Use{}
+	for _, c := range caches {
+		for name := range strings.FieldsSeq(c.users) {
+			u[name] = false
+		}
+	}
+	return u
+}
+
+// Code adds the programs that the code of a step, or a command, names.
+func (u Use) Code(text string) {
+	for word := range strings.FieldsFuncSeq(text, func(c rune) bool {
+		return c < '0' && c != '-' && c != '.' || c > '9' && c < 'A' || c > 'Z' && c < '_' || c == '`' || c > 'z'
+	}) {
+		u.see(word)
+		u.see(strings.TrimRight(word, "0123456789.-")) // pip3.12
+	}
+}
+
+// File adds a file of the repository.
+func (u Use) File(name string) {
+	name = path.Base(name)
+	u.see(name)
+	u.see(path.Ext(name))
+}
+
+// All adds everything: nobody knows what an agent will use.
+func (u Use) All() {
+	for name := range u {
+		u[name] = true
+	}
+}
+
+func (u Use) see(name string) {
+	if seen, known := u[name]; known && !seen {
+		u[name] = true
+	}
+}
+
+// of reports whether something was seen that uses a cache.
+func (u Use) of(c cache) bool {
+	for name := range strings.FieldsSeq(c.users) {
+		if u[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // Layers returns the caches that the user has and a run can have as layers: nothing that is mounted lies in one of the
 // real paths in kept or around one, and nothing that steps may write around one in secrets.
-func Layers(getenv func(string) (string, bool), kept, secrets []string) (list []Layer) {
+func Layers(getenv func(string) (string, bool), kept, secrets []string, use Use) (list []Layer) {
 	for _, c := range caches {
 		user, named := c.user(getenv)
 		top, err := filepath.EvalSymlinks(user)
 		if user == "" || err != nil || c.lasting || slices.Equal(c.read, []string{"."}) {
 			continue
 		}
-		l := Layer{Name: c.variable}
+		l := Layer{Name: c.variable, Unused: !use.of(c)}
 		if named && (c.always || c.data == nil) || strings.HasPrefix(c.home, "~/.cache/") {
 			l.value = c.format + user // others are in the environment of steps as they are
 		}
@@ -155,6 +228,9 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 	defer root.Close()
 	var paths []string
 	for _, l := range layers {
+		if l.Unused {
+			continue
+		}
 		s.Write = append(s.Write, l.write...)
 		if l.Name == "UV_CACHE_DIR" { // no hard link leads out of a layer, and uv would warn of each attempt
 			s.Env["UV_LINK_MODE"] = "copy"
@@ -164,10 +240,11 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 		}
 	}
 	for _, c := range caches {
-		if slices.ContainsFunc(layers, func(l Layer) bool { return l.Name == c.variable }) {
+		at := slices.IndexFunc(layers, func(l Layer) bool { return l.Name == c.variable })
+		if at >= 0 && !layers[at].Unused {
 			continue
 		}
-		write, value := c.place(getenv, root)
+		write, value := c.place(getenv, root, at < 0)
 		paths = append(paths, write...)
 		if value != "" {
 			s.Env[c.variable] = c.format + value
@@ -189,17 +266,18 @@ func Caches(getenv func(string) (string, bool), own, repository string, kept []s
 	return s, nil
 }
 
-// place returns the paths that a row grants and the folder for its variable, or "" if the tool finds it by itself.
-func (c cache) place(getenv func(string) (string, bool), root *os.Root) (write []string, folder string) {
+// place returns the paths that a row grants and the folder for its variable, or "" if the tool finds it by itself. With
+// users the user's own folder is taken where it is there.
+func (c cache) place(getenv func(string) (string, bool), root *os.Root, users bool) (write []string, folder string) {
 	user, named := c.user(getenv)
 	if user == "" && named {
 		return nil, "" // not a folder: GOCACHE=off
 	}
-	there := user != "" && exists(user)
+	there := users && user != "" && exists(user)
 	switch {
 	case c.data == nil && slices.Equal(c.read, []string{"."}) && there:
 		return nil, user
-	case c.data == nil && c.read == nil && !c.always && (there || named):
+	case c.data == nil && c.read == nil && !c.always && users && (there || named):
 		if named || strings.HasPrefix(c.home, "~/.cache/") {
 			folder = user
 		}

@@ -209,7 +209,9 @@ func TestGranted(t *testing.T) {
 
 // layersOf calls Layers and keeps what the tests compare: the names, and the paths mounted over, made and written.
 func layersOf(dir string, kept, secrets []string, pairs ...string) (s string) {
-	for _, l := range Layers(environment(append(pairs, "HOME", dir)...), kept, secrets) {
+	use := NewUse()
+	use.All()
+	for _, l := range Layers(environment(append(pairs, "HOME", dir)...), kept, secrets, use) {
 		s += fmt.Sprintln(l.Name, l.Over, l.Make, l.write, l.value)
 	}
 	return strings.ReplaceAll(s, dir+"/", "")
@@ -286,7 +288,9 @@ func TestLayersBehindLinks(t *testing.T) {
 func TestCachesWithLayers(t *testing.T) {
 	dir := home(t, ".cache/uv/", ".npm/_cacache/", ".cargo/registry/", "go/pkg/mod/golang.org/toolchain@v0/bin/go")
 	env := environment("HOME", dir)
-	s, err := Caches(env, filepath.Join(dir, "own"), "", nil, Layers(env, nil, nil))
+	use := NewUse()
+	use.All()
+	s, err := Caches(env, filepath.Join(dir, "own"), "", nil, Layers(env, nil, nil, use))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,5 +304,51 @@ func TestCachesWithLayers(t *testing.T) {
 	variable(t, s, "MAVEN_OPTS", "-Dmaven.repo.local="+filepath.Join(dir, "own/maven"))
 	if exists(filepath.Join(dir, ".cargo/git")) {
 		t.Error("a folder of the user's was made")
+	}
+}
+
+// TestUse: a cache is a layer where a step names one of its programs, or the repository has one of its files. Where
+// neither does, steps get what they would get if the user had none: never the user's own.
+func TestUse(t *testing.T) {
+	have := []string{".cache/go-build/", ".cache/pip/", ".cache/uv/", ".cargo/registry/", ".cargo/bin/cargo",
+		".m2/repository/", ".npm/_cacache/", "go/pkg/mod/"}
+	for _, c := range []struct {
+		code, file string
+		want       []string
+	}{
+		{code: "echo the-go of algo.cargo/x; mango pip_x"},
+		{code: "cd x && go test ./...", want: []string{"GOCACHE", "GOPATH"}},
+		{code: `subprocess.run(["/usr/bin/pip3.12", "install"])`, want: []string{"PIP_CACHE_DIR", "UV_CACHE_DIR"}},
+		{code: "./mvnw -q test", want: []string{"MAVEN_OPTS"}},
+		{code: "x=$(npx eslint .)", want: []string{"NPM_CONFIG_CACHE"}},
+		{file: "crates/a/Cargo.toml", want: []string{"CARGO_HOME"}},
+		{file: "src/main.rs", want: []string{"CARGO_HOME"}},
+		{file: "a/b.py", want: []string{"PIP_CACHE_DIR", "UV_CACHE_DIR"}},
+		{file: "python.txt"},
+	} {
+		dir := home(t, have...)
+		env := environment("HOME", dir)
+		use := NewUse()
+		use.Code(c.code)
+		use.File(c.file)
+		layers := Layers(env, nil, nil, use)
+		var used []string
+		for _, l := range layers {
+			if !l.Unused {
+				used = append(used, l.Name)
+			}
+		}
+		if !slices.Equal(used, c.want) {
+			t.Errorf("%q with %q: %v, want %v", c.code, c.file, used, c.want)
+		}
+		s, err := Caches(env, filepath.Join(dir, "own"), "", nil, layers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range layers {
+			if l.Unused && slices.ContainsFunc(s.Write, func(at string) bool { return within(l.Over, at) }) {
+				t.Errorf("%q with %q: steps may write %s: %v", c.code, c.file, l.Over, s.Write)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -58,11 +59,22 @@ func (t *Tree) Ignores(path string) bool {
 	}
 }
 
+// Files are the files that the last capture has.
+func (t *Tree) Files() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for prefix, e := range t.root.Entries() {
+			if e.Mode != 0 && !yield(prefix+e.Name) {
+				return
+			}
+		}
+	}
+}
+
 // Captured lists the files in a folder that the last capture has.
 func (t *Tree) Captured(folder string) (list []string) {
-	for prefix, e := range t.root.Entries() {
-		if e.Mode != 0 && strings.HasPrefix(prefix, folder+"/") {
-			list = append(list, prefix+e.Name)
+	for name := range t.Files() {
+		if strings.HasPrefix(name, folder+"/") {
+			list = append(list, name)
 		}
 	}
 	return list

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ func (p *processes) of(pid int) []string {
 			list = append(list, "…")
 			break
 		}
-		if one.Program != "markmill" && one.Program != process.WardenName {
+		if !slices.Contains([]string{"markmill", process.WardenName, process.PlaceName}, one.Program) {
 			list = append(list, fmt.Sprintf("%s (%d)", plain.OneLine(one.Program), one.PID))
 		}
 	}

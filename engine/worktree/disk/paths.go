@@ -83,12 +83,23 @@ func MakeWay(root, path string) error {
 	return nil
 }
 
+// RealPath is a path without links, as far as it is there.
 func RealPath(p string) string {
 	if r, err := filepath.EvalSymlinks(p); err == nil {
 		return r
 	}
 	return p
 }
+
+// RealFolder is RealPath for a folder that may not be there yet: what is above it is without links.
+func RealFolder(p string) string {
+	if up := filepath.Dir(p); up != p && gone(p) {
+		return filepath.Join(RealFolder(up), filepath.Base(p))
+	}
+	return RealPath(p)
+}
+
+func gone(p string) bool { _, err := os.Lstat(p); return Gone(err) }
 
 func IsFolder(path string) bool {
 	fi, err := os.Stat(path)
