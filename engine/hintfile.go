@@ -46,7 +46,8 @@ func (r *run) lacks(s *PlannedStep) (list []string) {
 	}
 	for _, dir := range folders {
 		at := filepath.Join(src.Root(), filepath.FromSlash(dir))
-		if _, err := os.Stat(at); err != nil || r.ws.leadsTo(at) {
+		has := r.ws.leadsTo(at) || r.ws.isDependency(filepath.Join(r.ws.at, filepath.FromSlash(dir), "x"))
+		if _, err := os.Stat(at); err != nil || has {
 			continue
 		}
 		own := filepath.Join(r.ws.tree.Dir(), filepath.FromSlash(dir))
