@@ -178,10 +178,10 @@ func (r *run) testsRequired(data *runs.VerificationData) {
 }
 
 // checkSource compares the end with the beginning: the result is what was tested, and the user's checkout is unchanged.
-// Steps that cannot reach the checkout, because the worktree is mounted over it, did not change it.
+// Steps did not change a checkout that they cannot write, or that is not there because the worktree is mounted over it.
 func (r *run) checkSource(ctx context.Context) error {
 	r.testedIsLeft()
-	if r.plan.source == nil || r.ws.place != nil && r.plan.sandbox.Writes != "" {
+	if r.plan.source == nil || r.plan.holdsSource() || r.ws.place != nil && r.plan.sandbox.Writes != "" {
 		return nil
 	}
 	after, err := r.plan.source.Fingerprint(ctx, r.ws.ownPath)
@@ -191,10 +191,8 @@ func (r *run) checkSource(ctx context.Context) error {
 	if r.ws.before.Equal(after) {
 		return nil
 	}
-	others := r.ws.refsAreOthers()
 	touched := slices.DeleteFunc(r.withoutOtherRuns(r.ws.before.Diff(after)), func(path string) bool {
-		return r.ws.ownPath(path) || r.ws.ownFile(path) || r.ws.leadsToOwn(path) || r.othersData(path) ||
-			others && (path == ".git/packed-refs" || strings.HasPrefix(path, ".git/refs/"))
+		return r.ws.ownPath(path) || r.ws.ownFile(path) || r.ws.leadsToOwn(path) || r.othersData(path)
 	})
 	if len(touched) == 0 {
 		return nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -28,19 +29,23 @@ const (
 
 // dependencies are the folders of the checkout that Git ignores and steps need: those that the notebook and
 // markmill.yaml name, and by default virtual environments and Node's packages.
-func (w *workspace) dependencies() (list []runs.DependencyData, err error) {
+// lacks are those that are named, and that the checkout does not have.
+func (w *workspace) dependencies() (list []runs.DependencyData, lacks []runs.LackData, err error) {
 	all, named := w.wanted()
 	for _, name := range all {
-		d, err := w.dependency(name, slices.Contains(named, name))
+		d, err := w.dependency(name, named[name])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if d == nil && named[name] != "" {
+			lacks = append(lacks, runs.LackData{Path: name, File: named[name]})
 		}
 		below := func(have runs.DependencyData) bool { return strings.HasPrefix(name, have.Path+"/") }
 		if d != nil && !slices.ContainsFunc(list, below) {
 			list = append(list, *d)
 		}
 	}
-	return list, nil
+	return list, lacks, nil
 }
 
 // sameDependencies reports whether the checkout has the folders of dependencies that were mounted, as they were then.
@@ -65,19 +70,25 @@ func (w *workspace) sameDependencies() bool {
 	return true
 }
 
-// wanted lists the folders of dependencies that steps get if the checkout has them, and those of them that are named.
-func (w *workspace) wanted() (all, named []string) {
-	for _, name := range append(slices.Clone(w.eng.Config.Deps), w.plan.notebook.Front.Deps...) {
-		named = append(named, path.Clean(name))
+// wanted lists the folders of dependencies that steps get if the checkout has them, and the file in which some of them
+// are named.
+func (w *workspace) wanted() (all []string, named map[string]string) {
+	named = map[string]string{}
+	for file, names := range map[string][]string{cmp.Or(w.plan.request.Path, "-"): w.plan.notebook.Front.Deps,
+		ConfigFile: w.eng.Config.Deps} {
+		for _, name := range names {
+			named[path.Clean(name)] = file
+		}
 	}
-	if !slices.Contains(named, depsNone) {
+	if _, none := named[depsNone]; !none {
 		all = slices.Clone(environments)
 		for _, dir := range w.tree.FoldersWith(packageFile) {
 			all = append(all, path.Join(dir, modules))
 		}
 	}
-	for _, name := range named {
-		if name != depsNone && !slices.Contains(all, name) {
+	delete(named, depsNone)
+	for name := range named {
+		if !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}
@@ -93,17 +104,20 @@ func (w *workspace) builds() bool {
 }
 
 // dependency describes a folder of dependencies; nil if the checkout has none of that name or the worktree has it. The
-// error is for one that was named and cannot be used.
-func (w *workspace) dependency(name string, named bool) (*runs.DependencyData, error) {
+// error is for one that cannot be used and is named in file; "" if it is not.
+func (w *workspace) dependency(name, file string) (*runs.DependencyData, error) {
 	bad := func(why string) (*runs.DependencyData, error) {
-		if !named {
+		if file == "" {
 			return nil, nil
 		}
-		return nil, &notebooks.Error{Kind: notebooks.KindProvider, Msg: fmt.Sprintf("deps: %s %s", name, why),
-			Hint: "name a folder of the checkout that Git ignores, or leave it out"}
+		return nil, &notebooks.Error{Kind: notebooks.KindProvider, File: file, Msg: fmt.Sprintf("deps: %s %s", name,
+			why), Hint: "name a folder of the checkout that Git ignores, or leave it out"}
 	}
 	from, to := filepath.Join(w.at, filepath.FromSlash(name)), filepath.Join(w.tree.Dir(), filepath.FromSlash(name))
 	real, err := filepath.EvalSymlinks(from)
+	if _, there := os.Lstat(from); err != nil && there == nil {
+		return bad("is a link that leads nowhere")
+	}
 	if err != nil {
 		return nil, nil // nothing is installed yet
 	}
@@ -111,7 +125,7 @@ func (w *workspace) dependency(name string, named bool) (*runs.DependencyData, e
 	case !sandbox.Within(real, []string{w.at}):
 		return bad("leads out of the checkout")
 	case real != from:
-		return bad("is below a link")
+		return bad("is a link, or below one")
 	case err != nil || !info.IsDir():
 		return bad("is not a folder")
 	}

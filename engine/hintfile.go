@@ -15,16 +15,19 @@ import (
 	"markmill/runs"
 )
 
-// lackWords say how a run gets a folder of dependencies.
+// lackWords say how a run gets a folder of dependencies, or Yarn's file that stands for one.
 func lackWords(dir string) string {
 	words := "the checkout has %[1]s, and the run does not: "
-	if path.Base(dir) == "node_modules" {
-		words += "--copy %[1]s takes it along (or copy: in the front matter), or install in a .setup step"
-	} else {
+	if slices.Contains(environments, path.Base(dir)) {
 		words += "activate it before the run (. %[1]s/bin/activate), or make one in a .setup step"
+	} else {
+		words += "--copy %[1]s takes it along (or copy: in the front matter), or install in a .setup step"
 	}
 	return fmt.Sprintf(words, dir)
 }
+
+// plugAndPlay is the file that Yarn writes instead of node_modules: it says where packages are.
+const plugAndPlay = ".pnp.cjs"
 
 // lacks are the folders of dependencies that the checkout has and a step may miss.
 func (r *run) lacks(s *PlannedStep) (list []string) {
@@ -34,26 +37,28 @@ func (r *run) lacks(s *PlannedStep) (list []string) {
 	}
 	var folders []string
 	if !isNode(s.Lang) {
-		folders = append(folders, ".venv", "venv")
+		folders = slices.Clone(environments)
 	}
 	if s.Lang != "python" {
 		for dir := path.Clean(filepath.ToSlash(cmp.Or(s.Cwd, r.plan.request.Cwd, "."))); ; dir = path.Dir(dir) {
-			folders = append(folders, path.Join(dir, "node_modules"))
+			folders = append(folders, path.Join(dir, modules))
 			if dir == "." {
 				break
 			}
 		}
+		folders = append(folders, plugAndPlay)
 	}
 	for _, dir := range folders {
 		at := filepath.Join(src.Root(), filepath.FromSlash(dir))
-		if _, err := os.Stat(at); err != nil || r.ws.leadsTo(at) {
+		has := r.ws.leadsTo(at) || r.ws.isDependency(filepath.Join(r.ws.at, filepath.FromSlash(dir), "x"))
+		if _, err := os.Stat(at); err != nil || has {
 			continue
 		}
 		own := filepath.Join(r.ws.tree.Dir(), filepath.FromSlash(dir))
 		installed, _ := filepath.Glob(filepath.Join(own, "lib", "python*", "site-packages", "*.dist-info"))
 		_, err := os.Lstat(own)
 		// poetry makes an empty environment where there is none
-		if err != nil || path.Base(dir) != "node_modules" && len(installed) == 0 {
+		if err != nil || slices.Contains(environments, dir) && len(installed) == 0 {
 			list = append(list, dir)
 		}
 	}

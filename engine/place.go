@@ -128,7 +128,7 @@ func (w *workspace) objectFolders() (covered []process.Mount, err error) {
 // mount mounts the worktree and the folders of dependencies at the checkout's path. refused is why the system does not
 // do that.
 func (w *workspace) mount(place *process.Place) (refused, err error) {
-	deps, err := w.dependencies()
+	deps, lacks, err := w.dependencies()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (w *workspace) mount(place *process.Place) (refused, err error) {
 	without, refused := place.Mount(append(mounts, more...))
 	if refused == nil {
 		w.place = place
-		w.opened = &runs.TreeData{Tree: runs.TreeMounted, Path: w.at, Dependencies: deps}
+		w.opened = &runs.TreeData{Tree: runs.TreeMounted, Path: w.at, Dependencies: deps, Lacks: lacks}
 		w.layerCaches(layers, without)
 		return nil, nil
 	}

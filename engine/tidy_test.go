@@ -30,6 +30,7 @@ func TestStagedOutput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.repository(map[string]string{"a.txt": "old\n", ".gitignore": "/o/out.md\n"})
+			l.confinedBy(0)
 			output := filepath.Join(l.root, "o", "out.md")
 			l.write("o/out.md", "of an earlier day\n")
 			opened, err := outfile.Open(output, OutputRules(false))

@@ -168,13 +168,9 @@ func (w *workspace) take(ctx context.Context, from *Warm, processes func() []int
 	w.ready = from.rec.id
 	w.owned = w.ownFolders()
 	w.tree.Rename(string(w.rec.id), w.plan.ownOutput(), processes)
-	if w.others, err = w.eng.Store(w.plan.root()).Marked(); err != nil {
-		return artifact(err)
-	}
-	if w.before, err = w.plan.source.Fingerprint(ctx, w.ownPath); err != nil {
+	if err = w.look(ctx); err != nil {
 		return err
 	}
-	w.head, _ = w.plan.source.Head()
 	w.env = w.environment(w.work, w.seen())
 	return w.guarded()
 }

@@ -104,10 +104,10 @@ const ofRecord = "record"
 
 // close removes the folder, or everything in it but the worktree.
 func (w *workdir) close(keepTree bool) error {
-	defer w.release()
 	if !keepTree {
-		return removeRoot(w.Root)
+		return removeRoot(w.Root, w.release)
 	}
+	defer w.release()
 	for _, path := range []string{w.Tmp, w.Glue, w.Scraps, w.Display, w.Kernels, w.Sandbox, w.Home, w.Inner, w.Agents,
 		w.Deps} {
 		if err := disk.RemoveAll(path); err != nil {
@@ -151,7 +151,7 @@ func (e *Engine) sweep(all string) {
 		_, err := runs.At(dir).Stat(runs.LockFile)
 		if (err != nil || strings.HasPrefix(d.Name(), makingPrefix)) && readTurn(dir) == nil {
 			if info, err := d.Info(); err == nil && e.Now().Sub(info.ModTime()) > stale {
-				_ = removeRoot(dir)
+				_ = removeRoot(dir, func() {})
 			}
 			continue
 		}
@@ -163,9 +163,10 @@ func (e *Engine) sweep(all string) {
 			release()
 			continue
 		}
-		if rescue(dir) == nil {
-			_ = removeRoot(dir) // what cannot be removed is left for the next run
+		if rescue(dir) != nil {
+			release()
+			continue
 		}
-		release()
+		_ = removeRoot(dir, release) // what cannot be removed is left for the next run
 	}
 }

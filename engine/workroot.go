@@ -71,19 +71,23 @@ func (e *Engine) makeApart(repository, record string) (*workdir, error) {
 	}
 }
 
-// removeRoot removes a private folder. One whose path another run may take at any moment gets another name before.
-func removeRoot(root string) error {
-	if !apartName.MatchString(filepath.Base(root)) {
-		return disk.RemoveAll(root)
+// removeRoot removes a private folder and releases its lock. One whose path another run may take at any moment gets
+// another name before.
+func removeRoot(root string, release func()) error {
+	dir, old := filepath.Dir(root), root
+	var err error
+	if apartName.MatchString(filepath.Base(root)) {
+		if old, err = os.MkdirTemp(dir, ".old-"); err == nil {
+			err = os.Rename(root, filepath.Join(old, filepath.Base(root)))
+		}
 	}
-	dir := filepath.Dir(root)
-	old, err := os.MkdirTemp(dir, ".old-")
-	if err == nil {
-		err = os.Rename(root, filepath.Join(old, filepath.Base(root)))
+	gone := disk.RemoveAll(old)
+	release()
+	if gone != nil { // a network file system keeps a file that is open, as the lock was, under another name
+		gone = disk.RemoveAll(old)
 	}
-	err = errors.Join(err, disk.RemoveAll(old))
 	if filepath.Base(dir) == homeFolder {
 		_ = os.Remove(dir) // unless it has more
 	}
-	return err
+	return errors.Join(err, gone)
 }

@@ -35,16 +35,15 @@ type workspace struct {
 	covered   []process.Mount // see objectFolders
 	opened    *runs.TreeData  // nil: nothing is to be said of it
 	warden    *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
-	others    []runs.RunID    // that went on when the run began
+	others    []runs.RunID    // that went on when the run began; see look
 	before    worktree.Fingerprint
-	head      worktree.OID // of the source's checkout, with before
-	untracked []string     // see readable
-	owned     []string     // see ownFolders; determined once, because every path of the checkout is compared
-	opaques   []string     // repositories inside the checkout of a run in place
-	missed    []string     // what captures may have missed
-	data      *dataset     // nil: data: names nothing
-	keeps     bool         // the worktree holds files that could not be moved beside the record
-	left      unkept       // at the end of the last step
+	untracked []string // see readable
+	owned     []string // see ownFolders; determined once, because every path of the checkout is compared
+	opaques   []string // repositories inside the checkout of a run in place
+	missed    []string // what captures may have missed
+	data      *dataset // nil: data: names nothing
+	keeps     bool     // the worktree holds files that could not be moved beside the record
+	left      unkept   // at the end of the last step
 }
 
 // Author is the author of a run's commits: not the user, who did not make them.
@@ -72,13 +71,9 @@ func (w *workspace) open(ctx context.Context, processes func() []int) (err error
 		w.owned = w.ownFolders()
 	}
 	if p.mountable() {
-		if w.others, err = w.eng.Store(p.root()).Marked(); err != nil {
-			return artifact(err)
-		}
-		if w.before, err = p.source.Fingerprint(ctx, w.ownPath); err != nil {
+		if err = w.look(ctx); err != nil {
 			return err
 		}
-		w.head, _ = p.source.Head() // none in a repository without commits
 	}
 	place, refused := arranged()
 	if refused == nil && place != nil {
@@ -152,7 +147,7 @@ func (w *workspace) make(ctx context.Context, processes func() []int, place *pro
 	case p.mode() == runs.MutationInPlace:
 		if w.tree, err = worktree.InPlace(ctx, p.source, o); err == nil {
 			w.opaques = w.tree.Opaque()
-			w.before, err = p.source.Fingerprint(ctx, w.ownPath)
+			err = w.look(ctx)
 		}
 	default:
 		if w.eng.Config.Pool != "off" {
@@ -207,14 +202,22 @@ func (w *workspace) cleanUp() error {
 	return errors.Join(errs...)
 }
 
-// refsAreOthers reports whether refs of the source that moved were moved by others, as by a fetch or by a commit in
-// another worktree: the sandbox lets no step write them (see kept), and the checkout is at the commit at which it was.
-func (w *workspace) refsAreOthers() bool {
-	if w.plan.sandbox.Writes == "" || w.plan.mode() == runs.MutationInPlace {
-		return false
+// look notes the state of the checkout, and which other runs go on, before the first step. It notes nothing where no
+// step can write the checkout, which is then no concern of the run.
+func (w *workspace) look(ctx context.Context) (err error) {
+	if w.plan.holdsSource() {
+		return nil
 	}
-	head, err := w.plan.source.Head()
-	return err == nil && head == w.head
+	if w.others, err = w.eng.Store(w.plan.root()).Marked(); err != nil {
+		return artifact(err)
+	}
+	w.before, err = w.plan.source.Fingerprint(ctx, w.ownPath)
+	return err
+}
+
+// holdsSource reports whether the sandbox keeps steps from writing the checkout and its Git directory.
+func (p *Plan) holdsSource() bool {
+	return p.mode() != runs.MutationInPlace && sandbox.HoldsWrites(p.sandbox)
 }
 
 // paths are the paths of this run and this user that an output notebook shows by a name.

@@ -159,10 +159,20 @@ func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut 
 	}
 	summary := func(text string) bool { return f.Tests != nil && runs.CountTests([]byte(text)) != nil }
 	stdout, moreOut := endOf(files, f.Stdout)
-	if strings.TrimSpace(stderr) != "" && (raised != "" || summary(stderr) || !summary(stdout)) {
+	if !blank(stderr) && (raised != "" || summary(stderr) || !summary(stdout)) {
 		return stderr, f.Stderr.File, more
 	}
 	return stdout, f.Stdout.File, moreOut
+}
+
+// blank reports whether a terminal shows nothing of a text: a program may print colours alone.
+func blank(text string) bool {
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(plain.Resolve([]byte(strings.TrimSpace(line)))) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // endOf returns the end of a stream, and whether there is more.

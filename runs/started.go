@@ -114,7 +114,14 @@ type TreeData struct {
 	Servers []string `json:"servers,omitempty"`
 	// Dependencies are the ignored folders of the checkout that the steps had, and could write without changing them.
 	Dependencies []DependencyData `json:"dependencies,omitempty"`
+	Lacks        []LackData       `json:"lacks,omitempty"`
 	Caches       []CacheData      `json:"caches,omitempty"`
+}
+
+// LackData is a folder that deps: names and the checkout does not have.
+type LackData struct {
+	Path string `json:"path"`
+	File string `json:"file"` // that names it
 }
 
 // CacheData is a cache of the user's that the steps had, and could write without changing it.

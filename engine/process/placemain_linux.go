@@ -180,10 +180,19 @@ func (m Mount) overlayOnce() error {
 		}
 		options = append(options, layer[0]+"="+at)
 	}
+	attribute := "trusted.markmill"
 	if uids, err := os.ReadFile("/proc/self/uid_map"); err == nil && !everyone.Match(uids) {
-		options = append(options, "userxattr")
+		options, attribute = append(options, "userxattr"), "user.markmill"
 	} else if m.Kept { // the files are read without the overlay afterwards: each must be whole
 		options = append(options, "redirect_dir=off", "metacopy=off")
+	}
+	// Linux mounts an upper layer without attributes, too, and then no folder of the lower layer can be removed.
+	files := filepath.Join(m.Upper, "files")
+	if err := unix.Setxattr(files, attribute, nil, 0); err != nil {
+		return fmt.Errorf("the file system of %s carries no overlay: %w", m.Upper, err)
+	}
+	if err := unix.Removexattr(files, attribute); err != nil {
+		return err
 	}
 	// Without volatile, the end of the mount waits until all that was written is on the disk. Linux has it since 5.10.
 	err := unix.Mount("overlay", m.To, "overlay", 0, strings.Join(append(options, "volatile"), ","))

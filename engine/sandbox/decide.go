@@ -44,6 +44,9 @@ type Offer struct {
 	IPC      bool   // an IPC namespace can be created without a user namespace
 }
 
+// HoldsWrites reports whether steps can write no file outside of what they are given.
+func HoldsWrites(d runs.SandboxData) bool { return d.Writes != "" && d.Landlock >= wholeABI }
+
 // Decide returns what will be in force. NotHeld lists what was requested but the system cannot do.
 func Decide(w Wish, o Offer) runs.SandboxData {
 	d := runs.SandboxData{Asked: w.Mode, Home: "user", Network: NetworkOpen}

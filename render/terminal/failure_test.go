@@ -50,6 +50,7 @@ func TestFailureIsTracebackOrTail(t *testing.T) {
 			want: raised + "give it with -p\n"},
 		{name: "a shell", stdout: "out\n", stderr: "sh: no\n", want: "sh: no\n"},
 		{name: "a test runner", stdout: "FAIL: x\n", want: "FAIL: x\n"},
+		{name: "colours on standard error", stdout: "[ERROR] x\n", stderr: "\x1b[0m\n \x1b[0m", want: "[ERROR] x\n"},
 		{name: "counts on standard output", stdout: "coverage is less\n1 failed, 2 passed in 0.1s\n",
 			stderr: "Installed 46\n",
 			tests:  true, want: "coverage is less\n1 failed, 2 passed in 0.1s\n"},

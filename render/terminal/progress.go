@@ -83,6 +83,10 @@ func (p *Progress) Event(e runs.Event) {
 			fmt.Fprintf(p.w, "  the worktree is not at the checkout's path: %s (see markmill doctor)\n",
 				plain.Line([]byte(d.Why)))
 		}
+		for _, l := range d.Lacks {
+			fmt.Fprintf(p.w, "  deps: %s of %s is not in the checkout: the run goes without it\n",
+				plain.Escape(l.Path), plain.Escape(l.File))
+		}
 		for _, c := range d.Caches {
 			if c.Why != "" {
 				fmt.Fprintf(p.w, "  the cache of %s is not the user's: %s\n", plain.Escape(c.Name),
