@@ -24,7 +24,7 @@ func TestHostileReview(t *testing.T) {
 					Problems: []string{text}}},
 				Diff: diff.Compare(hostileDocument(text, "x"), hostileDocument(text, "y"), diff.Options{})})
 		}
-		checkSafe(t, Review(r))
+		checkSafe(t, Review(r.View()))
 	}
 }
 
@@ -35,7 +35,7 @@ func TestReviewLinks(t *testing.T) {
 		r.Notebooks = append(r.Notebooks, &review.Notebook{Path: name, Conditions: []review.Condition{review.OnChanged},
 			Diff: diff.Compare(hostileDocument("x", "y"), hostileDocument("x", "z"), diff.Options{})})
 	}
-	root, err := html.Parse(bytes.NewReader(Review(r)))
+	root, err := html.Parse(bytes.NewReader(Review(r.View())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestReviewLinks(t *testing.T) {
 			t.Errorf("the link to %s leads nowhere", link)
 		}
 	}
-	if ids["n1-step-xone"] != 1 || ids["n2-step-xone"] != 1 || !links["notebook-2"] {
+	if ids["notebook-1-step-xone"] != 1 || ids["notebook-2-step-xone"] != 1 || !links["notebook-2"] {
 		t.Errorf("ids: %v", ids)
 	}
 }

@@ -136,13 +136,13 @@ func (r *reviewer) untested() []Finding {
 			return nil
 		}
 	}
-	for _, f := range r.in.Files {
+	for _, f := range r.files {
 		if m := r.base.book(cmp.Or(f.From, f.Path)).look().manifest(); f.Old && m != nil && !note(m.Inputs) {
 			return nil
 		}
 	}
 	var list []string
-	for _, name := range r.in.Changed {
+	for _, name := range r.changed {
 		if notebooks.IsCode(name) && !notebooks.IsJudgeFile(name) && !read[name] && !r.head.isNotebook(name) &&
 			r.head.version(name).blob != "" && !slices.ContainsFunc(earlier, func(in notebooks.Input) bool {
 			return in.Names == "" && covers(in.Path, name)

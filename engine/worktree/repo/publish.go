@@ -268,17 +268,58 @@ func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
 // branch that no run made.
 func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
 	held, err := s.Ref("refs/heads/" + name)
-	d, ok := s.Format.Parse(object.OID(held))
-	if err != nil || !ok {
-		return "", ""
-	}
-	data, err := s.Read("commit", d)
 	if err != nil {
 		return "", ""
 	}
-	commit := object.ParseCommit(s.Format, data)
-	_, run, _ = strings.Cut(commit.Message, "\n"+object.RunTrailer+": ")
-	return strings.TrimSpace(run), s.Format.OID(commit.Tree)
+	run, commit, err := s.runOf(object.OID(held))
+	if err != nil {
+		return "", ""
+	}
+	return run, s.Format.OID(commit.Tree)
+}
+
+// runOf returns the run that a commit names, "" without one, and the commit.
+func (s *Repo) runOf(id object.OID) (run string, c object.Commit, err error) {
+	d, ok := s.Format.Parse(id)
+	if !ok {
+		return "", c, fmt.Errorf("%q is no commit", id)
+	}
+	data, err := s.Read("commit", d)
+	if err != nil {
+		return "", c, err
+	}
+	c = object.ParseCommit(s.Format, data)
+	_, run, _ = strings.Cut(c.Message, "\n"+object.RunTrailer+": ")
+	run, _, _ = strings.Cut(run, "\n")
+	return strings.TrimSpace(run), c, nil
+}
+
+// RunCommits lists the commits of a branch that name a run, the newest first: along the first parents from its end back
+// to a base, 100 at most. A shallow clone ends where it is cut.
+func (s *Repo) RunCommits(base, head object.OID) (list []RunCommit) {
+	for range 100 {
+		if head == base {
+			break
+		}
+		run, c, err := s.runOf(head)
+		if err != nil {
+			break
+		}
+		if run != "" {
+			list = append(list, RunCommit{head, run})
+		}
+		if len(c.Parents) == 0 {
+			break
+		}
+		head = s.Format.OID(c.Parents[0])
+	}
+	return list
+}
+
+// RunCommit is a commit that names a run.
+type RunCommit struct {
+	ID  object.OID
+	Run string
 }
 
 // CheckBranch checks before a run whether Branch could create its branch: the name is valid, and the branch does not
