@@ -2,6 +2,7 @@ package html
 
 import (
 	"fmt"
+	"strings"
 
 	"markmill/render/plain"
 	"markmill/render/review"
@@ -45,7 +46,8 @@ func Review(v *review.View) []byte {
 	for i := range v.Folds {
 		outline = append(outline, fold(&w, &v.Folds[i], fmt.Sprintf("notebook-%d", i+1), shared)...)
 	}
-	pill := sprintf(`<span class="pill %s">%s %s</span>`, markup(st), v.Sign, cleanLine(v.Verdict))
+	short, _, _ := strings.Cut(v.Verdict, " · ")
+	pill := sprintf(`<span class="pill %s">%s %s</span>`, markup(st), v.Sign, cleanLine(short))
 	list := outlineOf(outline, plain.Counted(len(v.Folds), "notebook"))
 	return sides("Review: ", v.Base, v.Head, pill, list, w.markup())
 }

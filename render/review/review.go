@@ -281,7 +281,8 @@ func (r *Review) Objections() int {
 		}
 	}
 	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Condition == OnJudged && f.Objection {
+		f := &r.Findings[i]
+		if f.Objection && (f.Condition == OnJudged || f.Condition == OnUntested && r.notebook(f.Path) == nil) {
 			count++
 		}
 	}

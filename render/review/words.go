@@ -84,8 +84,11 @@ func (r *Review) VerdictWords() string {
 	default:
 		words = "no objection"
 	}
-	if r.Judged != nil {
+	switch {
+	case r.Judged != nil:
 		return words + " · " + r.Judged.VerdictWords()
+	case !r.covered():
+		return words
 	}
 	return words + " · not judged with main's tests: add --judge"
 }

@@ -10,6 +10,17 @@ import (
 // RunTrailer is the line of a commit's message that names the run.
 const RunTrailer = "Markmill-Run"
 
+// OutputTrailer is the line of a commit's message that names the output notebook of the run, if the commit has nothing
+// else.
+const OutputTrailer = "Markmill-Output"
+
+// Trailer returns the value of a line of the message, "" without one.
+func (c *Commit) Trailer(name string) string {
+	_, value, _ := strings.Cut(c.Message, "\n"+name+": ")
+	value, _, _ = strings.Cut(value, "\n")
+	return strings.TrimSpace(value)
+}
+
 // Identity is who a commit is by.
 type Identity struct{ Name, Email string }
 
