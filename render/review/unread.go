@@ -50,8 +50,13 @@ func (r *reviewer) unread(o *Output, m *notebooks.Manifest) {
 	is, known := testReads(m)
 	o.readsUnknown = !known
 	o.Idle = m.Inputs.JudgedNothing()
-	was := r.base.book(cmp.Or(r.from[o.Path], o.Path)).look().manifest()
-	if !known || o.Status != "pass" || o.Partial != "" || was == nil || builds(m) {
+	before := cmp.Or(r.from[o.Path], o.Path)
+	if !known || o.Status != "pass" || o.Partial != "" || builds(m) ||
+		r.base.version(before) == r.head.version(o.Path) { // it need not be read twice
+		return
+	}
+	was := r.base.book(before).look().manifest()
+	if was == nil {
 		return
 	}
 	read, _ := testReads(was)
