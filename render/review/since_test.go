@@ -54,7 +54,7 @@ func TestAffected(t *testing.T) {
 		change     func(*Input)
 		want, list string
 	}{
-		"read": {with("lib/x.py", "2"), nil, "✗ outdated runs/a.md: outdated: lib/x.py changed, read by one",
+		"read": {with("lib/x.py", "2"), nil, "✗ outdated runs/a.md: outdated: lib/x.py changed (read by step one)",
 			"n/a.md: untouched · output outdated"},
 		"not read": {with("lib/y.py", "2"), nil, notCovered, ""},
 		"not read, and current is required": {with("lib/y.py", "2"), func(in *Input) { in.Current = true },
@@ -97,7 +97,7 @@ func TestElsewhere(t *testing.T) {
 		"honest": {tested(src, read(blob("test.py", "strict")), began("bug")), ""},
 		"rigged tests": {tested(src, read(blob("test.py", "rigged")), began("bug")),
 			"✗ differs a.out.md: its run began with files that neither side has: test.py\n" +
-				"✗ outdated a.out.md: outdated: test.py changed, read by one"},
+				"✗ outdated a.out.md: outdated: test.py changed (read by step one)"},
 		"another start": {tested(src, read(blob("test.py", "strict")), began("no bug")),
 			"✗ differs a.out.md: its run began with files that neither side has: x.py"},
 	} {
@@ -174,7 +174,7 @@ func TestSurvey(t *testing.T) {
 	}
 	want := `a.md a.out.md current
 b.md b.out.md outdated b.md changed: step two, parameter n
-c.md c.out.md outdated lib changed, read by one
+c.md c.out.md outdated lib changed (read by step one)
 d.md d.out.md unknown noatime
 e.md e.out.md blocked its run is blocked
 f.md f.out.md edited line 7: step "one": the region of this step was edited: its digest is another
