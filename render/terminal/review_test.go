@@ -10,8 +10,9 @@ import (
 // TestReview: the first screen of a review as text, with what it must not show as it is.
 func TestReview(t *testing.T) {
 	v := &review.View{Sign: "✗", Verdict: "1 objection", Base: "main (1)", Head: "fix\x1b[31m (2)",
-		Facts:     []string{"code 1 file +1 −0"},
-		Findings:  []review.Line{{Sign: "✗", Path: "a.out.md", Others: 2, Step: "t", Words: "turned red", Command: "show a"}},
+		Facts: []string{"code 1 file +1 −0"},
+		Findings: []review.Line{{Sign: "✗", Path: "a.out.md", Others: 2, Step: "t", Words: "turned red",
+			Command: "show a"}},
 		More:      []review.Line{{Sign: "!", Path: "b.md", Words: "told", Command: "show b", ID: "0123456789ab"}},
 		MoreWords: "1 told", Table: [][]string{{"notebook", "main"}, {"a.md", "4 passed"}}, Notes: []string{"judged"},
 		Changed: []review.Patch{{Title: "a.py +1 −0", Text: "@@ -0,0 +1 @@\n+x\x07\n\n"}},
