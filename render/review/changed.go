@@ -129,7 +129,8 @@ func (r *Review) factWords() (facts []string) {
 // covered reports whether a notebook says anything of the branch: one that changed, one that its changes concern, or
 // one whose tests judged it.
 func (r *Review) covered() bool {
-	return len(r.Notebooks) > 0 || r.Judged != nil && len(r.Judged.Table()) > 0
+	return len(r.Notebooks) > 0 || r.Judged != nil &&
+		slices.ContainsFunc(r.Judged.Notebooks, func(n JudgedNotebook) bool { return n.State != JudgeNothing })
 }
 
 // uncovered is the finding on a branch with code that no notebook covers.

@@ -116,10 +116,15 @@ func runCommits(named []repo.RunCommit, base *worktree.Files, settings engine.Co
 		return nil, err
 	}
 	for _, c := range named {
+		id := runs.RunID(c.Run)
+		if !id.Valid() { // whoever commits writes what he likes
+			continue
+		}
 		words := "its record is not kept here"
-		if _, dir, err := o.Store.Find(c.Run); err == nil {
-			if run, _, err := runs.At(dir).Load(); err == nil {
-				words = string(run.Status()) + ", " + string(prove(dir).Level)
+		if run, _, err := o.Store.Record(id).Load(); err == nil {
+			words = string(run.Status()) + ", " + string(prove(o.Store.Path(id)).Level)
+			if run.Diff == nil || run.Diff.ResultTree != string(c.Tree) {
+				words += ", and the commit is not what it left"
 			}
 		}
 		list = append(list, review.RunCommit{Commit: string(c.ID), Run: c.Run, Words: words})

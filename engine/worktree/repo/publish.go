@@ -335,7 +335,7 @@ func (s *Repo) RunCommits(base, head object.OID) (list []RunCommit) {
 			break
 		}
 		if run := c.Trailer(object.RunTrailer); run != "" && c.Trailer(object.OutputTrailer) == "" {
-			list = append(list, RunCommit{head, run})
+			list = append(list, RunCommit{head, s.Format.OID(c.Tree), run})
 		}
 		if len(c.Parents) == 0 {
 			break
@@ -347,8 +347,8 @@ func (s *Repo) RunCommits(base, head object.OID) (list []RunCommit) {
 
 // RunCommit is a commit that names a run.
 type RunCommit struct {
-	ID  object.OID
-	Run string
+	ID, Tree object.OID
+	Run      string
 }
 
 // CheckBranch checks before a run whether Branch could create its branch: the name is valid, and the branch does not
