@@ -38,12 +38,12 @@ type Comment struct {
 	details map[string]int
 }
 
-// lastLine bounds the line that says what was left out.
-const lastLine = 900
+// LastLine bounds the line that says what was left out.
+const LastLine = 900
 
 // NewComment begins a comment of at most limit bytes. whole says where the complete text can be found.
 func NewComment(limit int, whole string) *Comment {
-	return &Comment{room: limit - lastLine, whole: whole, entries: map[string]int{}, details: map[string]int{}}
+	return &Comment{room: limit - LastLine, whole: whole, entries: map[string]int{}, details: map[string]int{}}
 }
 
 // CodeSpan formats text as inline code of bounded length.
@@ -53,6 +53,23 @@ func CodeSpan(text string) string {
 
 // Words escapes text for use within a line of Markdown.
 func Words(text string) string { return quiet(safe.Inline(plain.Escape(text))) }
+
+// htmlWords leaves what quiet added, and takes links from a reader of Markdown.
+var htmlWords = strings.NewReplacer("&amp;#8203;", "&#8203;", "[", "&#91;", "]", "&#93;")
+
+// HTML escapes text for use in HTML within Markdown.
+func HTML(text string) string {
+	return htmlWords.Replace(safe.HTML(quiet(plain.Escape(text))))
+}
+
+// FenceLines writes lines as a fenced block.
+func FenceLines(b *bytes.Buffer, info, text string) {
+	var clean strings.Builder
+	for line := range strings.Lines(text) {
+		clean.WriteString(unheard(plain.Escape(strings.TrimRight(line, "\r\n"))) + "\n")
+	}
+	safe.Fence(b, info, clean.String())
+}
 
 // quiet keeps a forge from seeing mentions, issue references and links in words. It breaks each with a zero-width
 // space.
@@ -99,6 +116,21 @@ func (c *Comment) Put(text string) bool {
 	c.b.WriteString(text)
 	return true
 }
+
+// Join counts what another part of the comment had no room for.
+func (c *Comment) Join(part *Comment) {
+	for _, section := range part.order {
+		for range part.entries[section] {
+			c.count(c.entries, section)
+		}
+		for range part.details[section] {
+			c.count(c.details, section)
+		}
+	}
+}
+
+// Text returns the Markdown so far.
+func (c *Comment) Text() []byte { return c.b.Bytes() }
 
 // Left returns how many bytes still fit.
 func (c *Comment) Left() int { return c.room - c.b.Len() }

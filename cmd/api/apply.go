@@ -31,6 +31,7 @@ type Applied struct {
 	Forced     bool           `json:"forced"`
 	Overridden []runs.Blocker `json:"overridden,omitempty"` // why the run did not pass
 	Rejected   string         `json:"rejected,omitzero"`    // the operator's decision that was overridden
+	Reverted   bool           `json:"reverted,omitzero"`    // the change was taken back
 }
 
 // Apply applies the change of the run in a directory to the checkout of src: all of it, or nothing when it does not
@@ -44,17 +45,38 @@ func Apply(ctx context.Context, eng *engine.Engine, src *worktree.Source, run *r
 	if err != nil {
 		return apply.Applied{}, err
 	}
-	patch, err := record.ReadFile(runs.PatchFile)
+	patch, err := patchOf(run, record)
 	if err != nil {
 		return apply.Applied{}, err
-	}
-	if runs.DigestOf(patch) != run.Diff.PatchDigest {
-		return apply.Applied{}, &notebooks.Error{Kind: notebooks.KindArtifact, File: record.File(runs.PatchFile),
-			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
 	}
 	return apply.Apply(ctx, src.Repo, string(run.ID), run.Diff.Files, patch, func() error {
 		return line.append(eng.Store(src.Root()))
 	})
+}
+
+// Revert takes the change of the run in a directory back from the checkout of src: all of it, or nothing where files
+// changed since. It is recorded in the store before the first file changes.
+func Revert(ctx context.Context, eng *engine.Engine, src *worktree.Source, run *runs.Run, dir string) (
+	apply.Applied, error) {
+	patch, err := patchOf(run, runs.At(dir))
+	if err != nil {
+		return apply.Applied{}, err
+	}
+	line := Applied{Time: eng.Now().UTC(), RunID: run.ID, Status: run.Status(), Patch: run.Diff.PatchDigest,
+		Checkout: src.Root(), User: eng.User, Reverted: true}
+	return apply.Revert(ctx, src.Repo, string(run.ID), run.Diff.Files, patch, func() error {
+		return line.append(eng.Store(src.Root()))
+	})
+}
+
+// patchOf is the patch of a run, as its journal records it.
+func patchOf(run *runs.Run, record *runs.Record) ([]byte, error) {
+	patch, err := record.ReadFile(runs.PatchFile)
+	if err == nil && runs.DigestOf(patch) != run.Diff.PatchDigest {
+		err = &notebooks.Error{Kind: notebooks.KindArtifact, File: record.File(runs.PatchFile),
+			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
+	}
+	return patch, err
 }
 
 // Branch makes a branch of the change of the run in a directory, as run --branch does, and returns its commit. It asks

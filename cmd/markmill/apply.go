@@ -29,8 +29,8 @@ it anyway. So is a run that was rejected (runs reject). Where the policy says ac
 nobody has accepted (runs accept) is refused, also with --force. Every apply is recorded in applied.jsonl beside the
 runs, with what --force has overridden.
 
-With --branch NAME the change becomes a branch of one commit on the run's base, as with run --branch, and the checkout
-stays as it is.
+With --branch NAME the change becomes a branch on the run's base, with the output notebook in a commit of its own, as
+with run --branch, and the checkout stays as it is.
 
 With --data the files that the run wrote and Git ignores, which are kept beside its record, are moved into the checkout
 instead: by one rename each, and all of them or none. A file that changed in the checkout since the run began is named,
@@ -54,7 +54,7 @@ no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and not
 			if data {
 				return a.applyData(words[0], force, asJSON)
 			}
-			return a.apply(c.Context(), words[0], branch, force, asJSON)
+			return a.apply(c.Context(), words[0], applyOptions{force: force, json: asJSON, branch: branch})
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false,
@@ -65,18 +65,45 @@ no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and not
 	return c
 }
 
-// appliedRun is what runs apply --json prints.
-type appliedRun struct {
-	RunID   runs.RunID         `json:"run_id"`
-	Applied bool               `json:"applied"`
-	Branch  string             `json:"branch,omitzero"` // that was made
-	Commit  string             `json:"commit,omitzero"` // of the branch
-	Files   []runs.ChangedFile `json:"files"`
-	Data    []string           `json:"data,omitempty"`   // files that Git ignores and that were put into the checkout
-	Message string             `json:"message,omitzero"` // why it was not applied, or what was found
+func (a *app) runsRevert() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "revert RUN", Short: "Take the change of a run back from the checkout",
+		Long: `Takes the patch of a run back from the files of the checkout, as runs apply put it there: all of it or, when
+files changed since, nothing. The index and the commits stay as they are. It is recorded in applied.jsonl, as every
+apply is. A run that was applied and then rejected (runs reject) is taken back so. It needs Git.
+
+Exit codes: 0 taken back, or there is nothing to take back; 1 files changed since; 2 there is no such run; 130
+interrupted, and nothing was changed.`,
+		Example: "  markmill runs revert last",
+		Args:    args(1, 1),
+		RunE: func(c *cobra.Command, words []string) error {
+			return a.apply(c.Context(), words[0], applyOptions{reverse: true, json: asJSON})
+		},
+	}
+	jsonFlag(c, &asJSON, "apply")
+	return c
 }
 
-func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool) error {
+// applyOptions are the options of runs apply and runs revert.
+type applyOptions struct {
+	force, json, reverse bool
+	branch               string
+}
+
+// appliedRun is what runs apply and runs revert print with --json.
+type appliedRun struct {
+	RunID    runs.RunID         `json:"run_id"`
+	Applied  bool               `json:"applied"`
+	Reverted bool               `json:"reverted,omitzero"` // taken back
+	Branch   string             `json:"branch,omitzero"`   // that was made
+	Commit   string             `json:"commit,omitzero"`   // of the branch
+	Files    []runs.ChangedFile `json:"files"`
+	Data     []string           `json:"data,omitempty"`   // files that Git ignores and that were put into the checkout
+	Message  string             `json:"message,omitzero"` // why it was not applied, or what was found
+}
+
+func (a *app) apply(ctx context.Context, word string, o applyOptions) error {
 	eng, err := a.engineHere("apply needs a Git repository")
 	if err != nil {
 		return err
@@ -90,11 +117,12 @@ func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool
 	// end prints the result, for people and for programs.
 	end := func(applied bool, code int, format string, args ...any) error {
 		a.tell(format+"\n", args...)
-		if asJSON {
+		if o.json {
 			message := strings.TrimPrefix(fmt.Sprintf(format, args...), "markmill: ")
-			out := appliedRun{RunID: run.ID, Applied: applied, Files: []runs.ChangedFile{}, Message: message}
+			out := appliedRun{RunID: run.ID, Applied: applied && !o.reverse, Reverted: applied && o.reverse,
+				Files: []runs.ChangedFile{}, Message: message}
 			if commit != "" {
-				out.Branch, out.Commit = branch, commit
+				out.Branch, out.Commit = o.branch, commit
 			}
 			if run.Diff != nil {
 				out.Files = append(out.Files, run.Diff.Files...)
@@ -105,22 +133,29 @@ func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool
 		}
 		return endWith(code)
 	}
-	if words, code := a.refuseApply(run, force); code != exitPass {
-		return end(false, code, "%s", words)
+	if !o.reverse {
+		if words, code := a.refuseApply(run, o.force); code != exitPass {
+			return end(false, code, "%s", words)
+		}
 	}
 	if run.Started.Folder != "" {
 		return end(false, exitPass, "run %s worked in the folder itself: its change is there", run.ID)
 	}
 	if run.Diff == nil || run.Diff.Skipped != "" || len(run.Diff.Files) == 0 {
-		return end(false, exitPass, "run %s changed nothing: there is nothing to apply", run.ID)
+		return end(false, exitPass, "run %s changed nothing: there is nothing to apply or take back", run.ID)
 	}
 	ctx, stop := untilInterrupted(ctx) // ignored after the first rename
 	defer stop()
 	var done apply.Applied
-	if branch == "" {
-		done, err = api.Apply(ctx, eng, src, run, dir, force)
-	} else {
-		commit, err = api.Branch(ctx, eng, src, run, dir, branch, force)
+	switch {
+	case o.reverse:
+		done, err = api.Revert(ctx, eng, src, run, dir)
+	case o.branch == "":
+		done, err = api.Apply(ctx, eng, src, run, dir, o.force)
+	default:
+		if commit, err = api.Branch(ctx, eng, src, run, dir, o.branch, o.force); err == nil {
+			err = a.branchOutput(src, o.branch, dir, run)
+		}
 	}
 	var damaged *notebooks.Error
 	var no *engine.NotAcceptedError
@@ -136,9 +171,13 @@ func (a *app) apply(ctx context.Context, word, branch string, force, asJSON bool
 		return err
 	case err != nil:
 		return end(false, exitFail, "markmill: %s", err)
-	case branch != "":
-		return end(true, exitPass, "the branch %s has the change of %s, as commit %.12s: %s", branch, run.ID, commit,
+	case o.branch != "":
+		return end(true, exitPass, "the branch %s has the change of %s, as commit %.12s: %s", o.branch, run.ID, commit,
 			render.ChangeWords(run.Diff.Files))
+	case o.reverse && done.There:
+		return end(true, exitPass, "the checkout does not have the change of %s", run.ID)
+	case o.reverse:
+		return end(true, exitPass, "took the change of %s back: %s", run.ID, render.ChangeWords(run.Diff.Files))
 	case done.There:
 		return end(true, exitPass, "the checkout has the change of %s already", run.ID)
 	case done.Resumed:

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"markmill/cmd/api/gitsetup"
+	"markmill/render/plain"
 )
 
 func (a *app) gitCommand() *cobra.Command {
@@ -80,21 +81,9 @@ func changedFlags(f *pflag.FlagSet) string {
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		b.WriteString(" " + shellWord("--"+flag.Name+"="+value))
+		b.WriteString(" " + plain.Shell("--"+flag.Name+"="+value))
 	})
 	return b.String()
-}
-
-// shellWord quotes a word for a shell, where that is needed.
-func shellWord(word string) string {
-	plain := strings.IndexFunc(word, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
-			strings.ContainsRune("-_=.,:/+@", r))
-	}) < 0
-	if plain && word != "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func (a *app) gitInstall(setup *gitsetup.Setup, filterFlags string, markdown []string) error {
@@ -200,5 +189,5 @@ func gitProgram() (string, error) {
 	if onPath {
 		return "markmill", nil
 	}
-	return shellWord(filepath.ToSlash(self)), err
+	return plain.Shell(filepath.ToSlash(self)), err
 }

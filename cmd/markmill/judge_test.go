@@ -199,7 +199,7 @@ func judgeBranches(t *testing.T, base string, branches []txtar.File) {
 func firstWords(text string) string {
 	var out []string
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "## ") || strings.HasPrefix(line, "- ") && len(out) < 4 {
+		if strings.HasPrefix(line, "## ") || len(out) < 4 && line[0] >= '1' && line[0] <= '9' {
 			out = append(out, line)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,7 +78,11 @@ func (a *app) halfApplied(src *worktree.Source) error {
 	}
 	ids, err := apply.HalfApplied(src.Root())
 	for _, id := range ids {
-		a.tell("%s: its change is half applied to the checkout; markmill runs apply %s finishes it\n", id, id)
+		command := "apply"
+		if run, back := strings.CutSuffix(id, apply.RevertedSuffix); back {
+			id, command = run, "revert"
+		}
+		a.tell("%s: its change is half applied to the checkout; markmill runs %s %s finishes it\n", id, command, id)
 	}
 	return err
 }

@@ -207,7 +207,8 @@ func (c *closed) concurrentRecords(n int, base string, before []runs.RunID) {
 		}
 		branch, output := map[int]string{1: "made/" + number, 3: "made-" + number}[i%4],
 			map[int]string{2: "out-" + number + ".md", 3: "reports/" + number + "/out.md"}[i%4]
-		if branch != "" && c.git("rev-parse", branch+"^{tree}", branch+"^") != c.git("rev-parse", ref+"^{tree}", base) {
+		if branch != "" &&
+			c.git("rev-parse", branch+"~^{tree}", branch+"~2") != c.git("rev-parse", ref+"^{tree}", base) {
 			t.Errorf("the branch of run %s is not its change on the base", number)
 		}
 		if output != "" {

@@ -25,7 +25,7 @@ type reviewOptions struct {
 	failOn              []string
 	require             []string
 	tolerance           []string
-	merge               bool
+	merge, explain      bool
 	judgeOptions
 	showJudges     bool
 	accept, reason string
@@ -41,8 +41,8 @@ it is as its run wrote it, whether that run passed, whether its source and all t
 run left them, and how far all that can be trusted: claimed (by the notebook itself, which proves nothing),
 recorded (the record of the run is here and verifies), signed, repeated.
 
-First comes what a reviewer must not miss: rules of the repository that became weaker, what turned red,
-contracts and steps that were weakened, tests that were removed.
+The first screen decides: the verdict, what changed, the findings with the command that shows more of each, and
+what the tests of each notebook came to. Then follow the changed code and, folded, each notebook.
 
 BASE..HEAD are two commits, BASE...HEAD is HEAD and where it left BASE. One commit is compared with the
 checkout, uncommitted changes included. Without an argument the checkout is compared with the commit at which
@@ -50,11 +50,8 @@ it left origin/HEAD, or else the upstream of its branch, or else main or master.
 
 Standard output gets Markdown for a comment on a pull request, or text when it is a terminal.
 
---fail-on lists what makes the exit code 1: red (a test or step passed before and does not now), failed,
-edited, damaged, outdated, missing, unknown (what a run read), unapplied (the branch does not have the change of a run), rules (any file of
-the rules changed), changed (any notebook). These always do, unless the list has them with a minus (-fewer):
-policy (the rules are weaker), differs (the branch has other files than the run left), weakened (contracts or
-steps), fewer (tests), partial (runs), proof (less than --require). none by itself means that nothing does.
+--fail-on lists the conditions that make the exit code 1. --explain prints them all. Some always do, unless the
+list has them with a minus (-fewer). none by itself means that nothing does.
 
 --merge BASE HEAD merges the two in memory, and runs on the merged tree the notebooks that the merge touches: those
 of which no side has a result whose inputs are all as they are there. It names what is green on both sides and red
@@ -74,6 +71,10 @@ Exit codes: 0 no objection, 1 an objection (with --merge: a conflict, or a noteb
 			"  markmill review --json main...feature",
 		Args: args(0, 2),
 		RunE: func(c *cobra.Command, words []string) error {
+			o.bounded = c.Flags().Changed("max-bytes") || c.Flags().Changed("limit")
+			if err := o.check(); err != nil {
+				return err
+			}
 			switch {
 			case o.accept != "":
 				return a.acceptFinding(o.accept, o.reason)
@@ -84,7 +85,6 @@ Exit codes: 0 no objection, 1 an objection (with --merge: a conflict, or a noteb
 			case len(words) == 2:
 				return usagef("review takes BASE..HEAD as one word; --merge BASE HEAD reviews the merge of two")
 			}
-			o.bounded = c.Flags().Changed("max-bytes") || c.Flags().Changed("limit")
 			return troubled(a.review(c.Context(), o, words))
 		},
 	}
@@ -104,6 +104,7 @@ Exit codes: 0 no objection, 1 an objection (with --merge: a conflict, or a noteb
 	parameterFlag(f, &o.given)
 	o.flags(f)
 	f.BoolVar(&o.showJudges, "show-judges", false, "print which files judge a branch, by the settings of BASE")
+	f.BoolVar(&o.explain, "explain", false, "print the conditions of --fail-on, and which of them fail a review")
 	f.StringVar(&o.accept, "accept", "", "accept the finding `ID` of --judge, with --reason")
 	f.StringVar(&o.reason, "reason", "", "with --accept: why")
 	f.BoolVar(&o.all, "all", false, "compare noise as well")
@@ -163,16 +164,20 @@ func conditions(words []string) ([]review.Condition, error) {
 	return out, nil
 }
 
-func (a *app) review(ctx context.Context, o reviewOptions, words []string) error {
-	if o.json && o.markdown {
+// check refuses options about the form of a review that exclude each other.
+func (o *reviewOptions) check() error {
+	switch {
+	case o.json && o.markdown:
 		return usagef("--json and --markdown exclude each other")
-	}
-	if o.html == "-" {
+	case o.html == "-":
 		return usagef("--html - would mix with the review on standard output; give it a path")
-	}
-	if o.limit < review.LeastLimit {
+	case o.limit < review.LeastLimit:
 		return usagef("--max-bytes %d is too small; the minimum is %d", o.limit, review.LeastLimit)
 	}
+	return nil
+}
+
+func (a *app) review(ctx context.Context, o reviewOptions, words []string) error {
 	in := branchreview.Options{}
 	var err error
 	if in.FailOn, err = conditions(o.failOn); err != nil {
@@ -185,6 +190,10 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 		in.FailOn = slices.DeleteFunc(slices.Clone(review.Conditions), func(c review.Condition) bool {
 			return !slices.Contains(in.FailOn, c) && !slices.Contains(review.RequireCurrent, c)
 		})
+	}
+	if o.explain {
+		_, err := a.stdout.WriteString(review.Explain(in.FailOn))
+		return err
 	}
 	if in.Compare, err = compareOptions(diffOptions{all: o.all, tolerance: o.tolerance}); err != nil {
 		return err
@@ -207,36 +216,13 @@ func (a *app) review(ctx context.Context, o reviewOptions, words []string) error
 	if err != nil {
 		return err
 	}
-	return a.showReview(o, r)
-}
-
-// showReview prints a review, and returns its exit code.
-func (a *app) showReview(o reviewOptions, r *review.Review) error {
-	if o.html != "" {
-		if err := a.writeResult("--html", o.html, html.Review(r)); err != nil {
-			return err
-		}
-	}
-	var err error
-	switch {
-	case o.json:
-		var text []byte
-		most := 0
-		if o.bounded {
-			most = max(1, o.limit-schemaLine)
-		}
-		if text, err = r.JSON(most); err == nil {
+	err = a.showReview(o, r.View(), func(most int) error {
+		text, err := r.JSON(most)
+		if err == nil {
 			err = a.printJSON("review", text)
 		}
-	case !o.markdown && a.terminal(a.stdout):
-		to := &boundedWriter{to: a.stdout}
-		if o.bounded {
-			to.most = o.limit
-		}
-		err = errors.Join(terminal.Review(to, r, a.colour(a.stdout)), to.end())
-	default:
-		_, err = a.stdout.Write(r.Markdown(o.limit))
-	}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -244,4 +230,30 @@ func (a *app) showReview(o reviewOptions, r *review.Review) error {
 		return exit(exitDecide)
 	}
 	return passIf(r.Verdict == "pass")
+}
+
+// showReview writes a review in the forms that are asked for. asJSON prints it with at most the given number of bytes,
+// if that is not 0.
+func (a *app) showReview(o reviewOptions, v *review.View, asJSON func(most int) error) error {
+	if o.html != "" {
+		if err := a.writeResult("--html", o.html, html.Review(v)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.json:
+		most := 0
+		if o.bounded {
+			most = max(1, o.limit-schemaLine)
+		}
+		return asJSON(most)
+	case !o.markdown && a.terminal(a.stdout):
+		to := &boundedWriter{to: a.stdout}
+		if o.bounded {
+			to.most = o.limit
+		}
+		return errors.Join(terminal.Review(to, v, a.colour(a.stdout)), to.end())
+	}
+	_, err := a.stdout.Write(v.Markdown(o.limit))
+	return err
 }

@@ -40,7 +40,7 @@ type runOptions struct {
 	injectPaths               bool
 	injectInput, injectOutput bool
 	prepareOnly, help         bool
-	frozen                    bool
+	frozen, noOutput          bool
 	dropDamaged               bool
 	json                      bool
 	events                    string
@@ -174,6 +174,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.BoolVar(&o.req.InPlace, "in-place", false, "run in the checkout itself instead of a worktree")
 	f.StringVar(&o.req.Branch, "branch", "",
 		"commit the change on a new branch `NAME` when the run passes; its author is the user, by the name in Git")
+	f.BoolVar(&o.noOutput, "no-output", false, "with --branch: leave the output notebook out of the branch")
 	f.StringSliceVar(&o.req.Copy, "copy", nil, "ignored files to take into the worktree, by a `PATTERN` such as .env")
 	f.StringSliceVar(&o.req.Data, "data", nil,
 		"ignored files that the run reads, and leaves in the checkout if it passes, by a `PATTERN` such as data/**")

@@ -141,6 +141,10 @@ func (a *app) ended(r *endedRun, eng *engine.Engine, o *runOptions) error {
 	} else if remote.Is(r.output) {
 		r.undelivered = a.deliver(r.Result, r.output)
 	}
+	var uncommitted error
+	if o.req.Branch != "" && !o.noOutput && r.held == nil {
+		uncommitted = a.branchOutput(eng.Source, o.req.Branch, r.Dir, r.Run)
+	}
 	if o.level() <= slog.LevelInfo {
 		a.summarize(r, o)
 	}
@@ -155,6 +159,9 @@ func (a *app) ended(r *endedRun, eng *engine.Engine, o *runOptions) error {
 		a.tell("markmill: the run is recorded, and what OUTPUT was to be is %s\n",
 			files.Short(runs.At(r.Dir).File(askedFile(r.Run))))
 		return exit(max(r.Run.ExitCode(), exitFail))
+	}
+	if uncommitted != nil {
+		return fmt.Errorf("the branch %s has the change, and not the output notebook: %w", o.req.Branch, uncommitted)
 	}
 	return endWith(r.Run.ExitCode())
 }

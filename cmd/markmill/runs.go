@@ -32,7 +32,8 @@ repository). RUN is an id, a part of one that is unique, or last.`,
 		Args: knownCommand, RunE: list.RunE,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsFetch(),
+	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsRevert(),
+		a.runsFetch(),
 		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsSteer(), a.runsReplay(), a.runsReconcile(), a.runsPrune(),
 		a.runsQuery(),
 		a.runsReindex(), a.runsStats(), a.runsCompare(), a.runsTrace(),

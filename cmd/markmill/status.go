@@ -187,7 +187,7 @@ func neverRun(o *status.Output) bool { return o.Path == "" }
 func commandLine(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = shellWord(w)
+		out[i] = plain.Shell(w)
 	}
 	return plain.Escape(strings.Join(out, " "))
 }

@@ -29,6 +29,9 @@ const Modules = repo.Modules
 // RunTrailer is the line of a commit's message that names the run.
 const RunTrailer = object.RunTrailer
 
+// OutputTrailer is the line of a commit's message that names the output notebook that it is of.
+const OutputTrailer = object.OutputTrailer
+
 // ErrNoRepository is what Open wraps when no folder upwards holds a Git repository.
 var ErrNoRepository = repo.ErrNoRepository
 

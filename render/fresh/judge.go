@@ -331,7 +331,7 @@ func (r Reason) String() string {
 		words = "the tree " + r.Words
 	}
 	if r.Step != "" {
-		words += ", read by " + string(r.Step)
+		words += " (read by step " + string(r.Step) + ")"
 	}
 	return words
 }

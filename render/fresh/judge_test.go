@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"current": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "1"}, {Path: "lib", Tree: "t1"}}}, ""},
 		"changed": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "9", Step: "test"}}},
-			"a changed, read by test"},
+			"a changed (read by step test)"},
 		"removed": {notebooks.Inputs{Read: []notebooks.Input{{Path: "c", Blob: "9"}}}, "c was removed"},
 		"mode": {notebooks.Inputs{Read: []notebooks.Input{{Path: "a", Blob: "1", Mode: "100755"}}},
 			"a has mode 100644, and had 100755"},
@@ -139,7 +139,7 @@ func TestJudgeApplied(t *testing.T) {
 	}
 	after.blobs["b"] = "another"
 	if r, err := fresh.Judge(&m, after); err != nil || r.Applied ||
-		r.Words(3) != "a changed, read by fix, b is there, and the run began without it" {
+		r.Words(3) != "a changed (read by step fix), b is there, and the run began without it" {
 		t.Error(r, err)
 	}
 	if r, err := fresh.Judge(&m, before); err != nil || !r.Current() || r.Applied {

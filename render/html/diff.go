@@ -15,7 +15,7 @@ type diffPage struct {
 	*page
 	d       *diff.Diff
 	prefix  string            // of the ids of cells
-	claimed bool              // nothing but the notebook itself says how its steps ended: no mark of approval for them
+	part    bool              // of a review: its top has no verdict and no names of its own
 	ids     []string          // of the cells of d
 	links   map[string]string // from what a cell is called to its id
 	cells   []cellParts
@@ -54,13 +54,6 @@ func sides(kind, old, new string, pill, outline, main markup) []byte {
 		[2]markup{"<kbd>f</kbd>", "fold or open this change"},
 		[2]markup{"<kbd>a</kbd>", "fold or open all changes"}, [2]markup{"<kbd>t</kbd>", "light or dark"},
 		[2]markup{"<kbd>?</kbd>", "these keys"}))
-}
-
-// sidesTop writes the verdict of a page of two sides, and their names.
-func sidesTop(w *writer, st state, sign any, words, old, new string) {
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides">`+
-		`<span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
-		markup(st), sign, words, cleanLine(old), cleanLine(new))
 }
 
 // main renders the top and the cells of a comparison.
@@ -147,8 +140,6 @@ func (p *diffPage) verdict() (sign markup, st state, words string) {
 		return "✗", failed, fmt.Sprintf("%s turned red", plain.Counted(red, "step"))
 	case s != nil && s.New != "pass" && s.New != "" && s.Old == "pass":
 		return "✗", failed, "Turned to " + cleanLine(s.New)
-	case green > 0 && p.claimed:
-		return "○", unknown, fmt.Sprintf("%s turned green, as the notebook claims", plain.Counted(green, "step"))
 	case green > 0:
 		return "✓", passed, fmt.Sprintf("%s turned green", plain.Counted(green, "step"))
 	}
@@ -159,11 +150,20 @@ func (p *diffPage) verdict() (sign markup, st state, words string) {
 const maxEntries = 10
 
 func (p *diffPage) top() markup {
-	sign, st, words := p.verdict()
 	var w writer
-	sidesTop(&w, st, sign, words, p.d.Old.Name, p.d.New.Name)
-	w.put(`<table class="facts">`)
-	for _, s := range diffview.Sections(p.d) {
+	list := diffview.Sections(p.d)
+	if !p.part {
+		sign, st, words := p.verdict()
+		w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1 class="sides">`+
+			`<span>%s</span> <span class="dim">→</span> <span>%s</span></h1>`,
+			markup(st), sign, words, cleanLine(p.d.Old.Name), cleanLine(p.d.New.Name))
+	} else {
+		w.put("<section>")
+	}
+	if len(list) > 0 {
+		w.put(`<table class="facts">`)
+	}
+	for _, s := range list {
 		w.put(`<tr><th>%s</th><td>`, strings.ToUpper(s.Name[:1])+s.Name[1:])
 		if s.Words != "" {
 			w.put(`<p class="dim">%s</p>`, cleanLine(s.Words))
@@ -190,7 +190,10 @@ func (p *diffPage) top() markup {
 		}
 		w.put("</td></tr>")
 	}
-	w.put("</table></section>\n")
+	if len(list) > 0 {
+		w.put("</table>")
+	}
+	w.put("</section>\n")
 	return w.markup()
 }
 

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const root = document.documentElement, help = document.getElementById("help");
-  const stops = Array.from(document.querySelectorAll("details.step"));
+  const stops = Array.from(document.querySelectorAll("details.step, details.notebook"));
   let current = null;
 
   // Beside the column there is room for the outline.
@@ -89,6 +89,11 @@
     event.preventDefault();
     go(a.closest("details"));
   });
+
+  // A link to what is folded opens it.
+  const opened = () => { const to = document.getElementById(location.hash.slice(1)); if (to && "open" in to) to.open = true; };
+  addEventListener("hashchange", opened);
+  opened();
 
   // Paper cannot be unfolded.
   let shut = [];

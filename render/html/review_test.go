@@ -24,7 +24,7 @@ func TestHostileReview(t *testing.T) {
 					Problems: []string{text}}},
 				Diff: diff.Compare(hostileDocument(text, "x"), hostileDocument(text, "y"), diff.Options{})})
 		}
-		checkSafe(t, Review(r))
+		checkSafe(t, Review(r.View()))
 	}
 }
 
@@ -35,7 +35,7 @@ func TestReviewLinks(t *testing.T) {
 		r.Notebooks = append(r.Notebooks, &review.Notebook{Path: name, Conditions: []review.Condition{review.OnChanged},
 			Diff: diff.Compare(hostileDocument("x", "y"), hostileDocument("x", "z"), diff.Options{})})
 	}
-	root, err := html.Parse(bytes.NewReader(Review(r)))
+	root, err := html.Parse(bytes.NewReader(Review(r.View())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,37 @@ func TestReviewLinks(t *testing.T) {
 			t.Errorf("the link to %s leads nowhere", link)
 		}
 	}
-	if ids["n1-step-xone"] != 1 || ids["n2-step-xone"] != 1 || !links["notebook-2"] {
+	if ids["notebook-1-step-xone"] != 1 || ids["notebook-2-step-xone"] != 1 || !links["notebook-2"] {
 		t.Errorf("ids: %v", ids)
+	}
+}
+
+// TestReviewScreen: the page has the first screen in its order, then the changed code, then the notebooks, folded.
+func TestReviewScreen(t *testing.T) {
+	v := &review.View{Sign: "?", Verdict: "1 decision · old tests no longer hold", Base: "main", Head: "<fix>",
+		Facts: []string{"code 1 file +1 −0"},
+		Findings: []review.Line{{Sign: "?", Path: "a.md", Others: 1, Step: "t", Words: "no <longer>",
+			Command: "git diff"}},
+		More: []review.Line{{Sign: "!", Path: "b.md", Words: "told", ID: "0123456789ab"}}, MoreWords: "1 told",
+		Table: [][]string{{"notebook"}, {"4 passed"}}, Notes: []string{"judged 1 notebook"},
+		Changed: []review.Patch{{Title: "a.py +1 −0", Text: "+added\n"}}, Unshown: []string{"1 more file", "git show"},
+		Folds: []review.Fold{{Sign: "!", Notebook: &review.Notebook{Path: "n.md", Change: review.Untouched},
+			Table: [][]string{{"outputs"}, {"2: x, y"}}}}}
+	page := Review(v)
+	checkSafe(t, page)
+	_, body, _ := strings.Cut(string(page), `<main id="main">`)
+	for _, words := range []string{"1 decision · old tests", "&lt;fix&gt;", "code 1 file", "<ol",
+		"<code>a.md</code> and 1 other", "step <code>t</code>", "no &lt;longer&gt;", "git diff",
+		"<summary>1 more finding: 1 told", "0123456789ab",
+		"<th>notebook", "<td>4 passed", "judged 1 notebook", "Changed code", "<summary><code>a.py", "+added",
+		"1 more file", `<details class="notebook `, "<code>n.md</code>", "untouched", "<td>2: x, y"} {
+		at := strings.Index(body, words)
+		if at < 0 {
+			t.Fatalf("%s is missing, or not in its place", words)
+		}
+		body = body[at:]
+	}
+	if !strings.Contains(string(page), `<span class="pill timeout">? 1 decision</span>`) {
+		t.Error("the bar does not say the verdict in short")
 	}
 }

@@ -142,7 +142,7 @@ func sameViews(t *testing.T, src, other []byte) {
 func reviewOf(t *testing.T, src []byte) string {
 	t.Helper()
 	r, err := review.Make(review.Input{Base: oneFile{}, Head: oneFile{"a.out.md": src}, FailOn: review.Always,
-		Files: []review.File{{Path: "a.out.md", New: true}}, Changed: []string{"a.out.md"}})
+		Files: []review.File{{Path: "a.out.md", New: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,3 +100,15 @@ func Size(bytes int64) string {
 	}
 	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
 }
+
+// Shell quotes a word for a shell, where that is needed.
+func Shell(word string) string {
+	bare := strings.IndexFunc(word, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("-_=.,:/+@", r))
+	}) < 0
+	if bare && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

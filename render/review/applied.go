@@ -137,7 +137,7 @@ func (r *reviewer) learn() {
 // others returns the changed files that no run of the branch claims, except notebooks, their pictures, and rules.
 func (r *reviewer) others() []string {
 	var out []string
-	for _, p := range r.in.Changed {
+	for _, p := range r.changed {
 		if _, known := r.changes[p]; !known && (!IsNotebookName(p) || isScript(p)) && !strings.Contains(p, "_files/") &&
 			!isRule(r.in.Rules, p) {
 			out = append(out, p)

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +92,9 @@ func TestBranchIsComparedWithRun(t *testing.T) {
 		head := withBlobs{files{"a.md": changed("A", c.changes...)}, c.head}
 		r := reviewed(t, files{}, head.files, func(in *Input) {
 			in.Head = head
-			in.Changed = append(in.Changed, c.others...)
+			for _, p := range c.others {
+				in.Files = append(in.Files, File{Path: p, New: true})
+			}
 		})
 		got := ""
 		if a := r.Notebooks[0].Outputs[0].Applied; a != nil {
@@ -144,17 +147,23 @@ func TestFindingsAreNeverCut(t *testing.T) {
 	if r.Objections() != 600 {
 		t.Fatal(r.Objections())
 	}
+	for i := range r.Findings {
+		r.Findings[i].Words += fmt.Sprint(" for reason ", i)
+	}
 	for _, limit := range []int{2000, 20000, 65536} {
-		text := string(r.Markdown(limit))
-		lines := strings.Count(text, "\n- ✗ ")
-		if len(text) > limit || lines < 3 {
+		text := string(r.View().Markdown(limit))
+		lines := strings.Count(text, ". ✗ ")
+		if len(text) > limit || lines < 3 || limit > 2000 && lines < 6 {
 			t.Errorf("%d: %d bytes, %d lines", limit, len(text), lines)
 		}
-		if limit < 65536 && !strings.Contains(text, " more: ") {
-			t.Errorf("%d: the omission is not reported", limit)
+		if !strings.Contains(text, " more: ") || limit > 2000 && !strings.Contains(text, "\n- ✗ ") {
+			t.Errorf("%d: the other findings are not counted, or not listed", limit)
 		}
-		if at := strings.Index(text, "**What to look at first:**"); at < 0 || at > 400 {
+		if at := strings.Index(text, "\n1. ✗ "); at < 0 || at > 400 {
 			t.Errorf("%d: the findings stand at %d", limit, at)
+		}
+		if before, _, _ := strings.Cut(text, "<details"); strings.Count(before, "\n") > 26 {
+			t.Errorf("%d: the first screen has more than 25 lines:\n%s", limit, before)
 		}
 	}
 }

@@ -21,13 +21,11 @@ type File struct {
 type Input struct {
 	Base, Head         Tree
 	BaseName, HeadName Revision
-	Files              []File // all that differ, of those that IsNotebookName takes
+	Files              []File // all that differ
 	FailOn             []Condition
 	Compare            diff.Options
 	// Output returns the output path that the new side's settings give a source. It may be nil.
 	Output func(path string, source []byte) (string, bool)
-	// Changed lists the paths of all files that differ.
-	Changed []string
 	// Rules lists the changed files that by name say what runs may do. Matches finds protected files.
 	Rules   []Rule
 	Protect []string                                  // patterns of protect: in the settings of the base
@@ -39,11 +37,15 @@ type Input struct {
 	Current bool
 	// Judged is what the base's tests say; nil where nobody asked them.
 	Judged *Judged
+	// Runs are the commits of the branch that name a run.
+	Runs []RunCommit
 }
 
 // reviewer builds a review.
 type reviewer struct {
 	in         Input
+	changed    []string // the paths of all files that differ
+	files      []File   // those of them that may be notebooks
 	base, head *side
 	from, to   map[string]string   // of files that were renamed: new to old, old to new
 	bySetting  map[string][]string // of outputs: the sources whose output that is by the settings
@@ -59,29 +61,45 @@ type reviewer struct {
 }
 
 func newReviewer(in Input) *reviewer {
-	return &reviewer{in: in, base: newSide(in.Base, in.BaseName), head: newSide(in.Head, in.HeadName),
+	r := &reviewer{in: in, base: newSide(in.Base, in.BaseName), head: newSide(in.Head, in.HeadName),
 		from: map[string]string{}, to: map[string]string{},
 		judged: map[string]Output{}, told: map[string]*Notebook{}, pairs: map[*Notebook][2]*book{},
 		brought: map[string]bool{}}
+	for _, f := range in.Files {
+		r.changed = append(r.changed, f.Path)
+		was, is := IsNotebookName(f.From), IsNotebookName(f.Path)
+		switch {
+		case is && (f.From == "" || was):
+			r.files = append(r.files, f)
+		case is: // renamed from a file that was no notebook
+			r.files = append(r.files, File{Path: f.Path, New: true})
+		case was:
+			r.files = append(r.files, File{Path: f.From, Old: true})
+		}
+		if f.From != "" {
+			r.changed = append(r.changed, f.From)
+		}
+	}
+	return r
 }
 
 // Make reviews. It returns an error only if a tree cannot be read; a notebook that cannot be read becomes a finding.
 func Make(in Input) (*Review, error) {
 	r := newReviewer(in)
-	files := r.renames(in.Files)
-	for _, f := range files {
+	r.files = r.renames(r.files)
+	for _, f := range r.files {
 		if f.From != "" {
 			r.from[f.Path], r.to[f.From] = f.From, f.Path
 		}
 	}
-	r.settings(files)
-	for _, f := range files {
+	r.settings(r.files)
+	for _, f := range r.files {
 		if f.New && r.head.isOutput(f.Path) &&
 			!(f.From != "" && r.base.book(f.From).digest == r.head.book(f.Path).digest) {
 			r.brought[f.Path] = true
 		}
 	}
-	for _, f := range files {
+	for _, f := range r.files {
 		r.file(f)
 	}
 	r.affected()
@@ -89,7 +107,8 @@ func Make(in Input) (*Review, error) {
 	rules := r.protected(slices.Clone(in.Rules))
 	out := &Review{Version: Version, Base: in.BaseName, Head: in.HeadName, Verdict: "pass", FailOn: in.FailOn,
 		Require: in.Require, Current: in.Current, Rules: rules, Notebooks: r.notebooks,
-		Findings: r.findRules(rules), Judged: in.Judged}
+		Findings: r.findRules(rules), Judged: in.Judged, Runs: in.Runs}
+	out.changed, out.changedNotebooks = r.compareFiles(rules)
 	for _, outputs := range []bool{false, true} { // an output does not say again what its source said
 		for _, n := range out.Notebooks {
 			if (n.Kind == KindOutput) == outputs {
@@ -99,7 +118,8 @@ func Make(in Input) (*Review, error) {
 		}
 	}
 	out.order()
-	out.Findings = slices.Concat(out.Findings, in.Judged.Findings(), r.findings, r.untested())
+	out.Findings = slices.Concat(out.Findings, in.Judged.Findings(), r.findings, r.untested(), out.uncovered())
+	out.rows = r.table(out)
 	for name, o := range r.judged {
 		if o.readsUnknown && r.brought[name] {
 			out.ReadsUnknown = append(out.ReadsUnknown, name)

@@ -3,7 +3,6 @@ package review
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"markmill/render/plain"
@@ -163,28 +162,4 @@ func (j *Judged) VerdictWords() string {
 		return "main has no tests in a notebook"
 	}
 	return "nothing that main's tests judge changed"
-}
-
-// Table is a row of words for each notebook that was judged: notebook, base, branch, branch with the base's tests.
-func (j *Judged) Table() (rows [][4]string) {
-	for _, n := range j.Notebooks {
-		if n.State != JudgeNothing {
-			both := n.Both
-			if n.State == JudgeNot {
-				both = "not judged"
-			}
-			rows = append(rows, [4]string{n.Path, orDash(n.Base), orDash(n.Head), orDash(both)})
-		}
-	}
-	return rows
-}
-
-// JudgedColumns are the columns of Table.
-var JudgedColumns = [4]string{"notebook", "main", "branch", "branch, with main's tests"}
-
-func orDash(words string) string {
-	if words == "" {
-		return "–"
-	}
-	return strings.ReplaceAll(words, "\n", " ")
 }

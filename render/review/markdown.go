@@ -3,13 +3,14 @@ package review
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render"
 	"markmill/render/diffview"
-	"markmill/render/safe"
+	"markmill/render/plain"
 )
 
 // Marker begins the comment, so that a bot can find its own comment again.
@@ -18,188 +19,185 @@ const Marker = "<!-- markmill:review -->"
 // LeastLimit is the smallest useful limit of a comment, in bytes.
 const LeastLimit = 2000
 
-// Markdown renders the review as a pull request comment of at most limit bytes: findings, a line for each notebook,
-// then details.
-func (r *Review) Markdown(limit int) []byte {
+// Markdown renders the view as a pull request comment of at most limit bytes: the first screen, then the changed code
+// and, folded, each notebook.
+func (v *View) Markdown(limit int) []byte {
 	c := render.NewComment(limit, "`markmill review` with `--html FILE` or `--max-bytes` shows all")
-	c.Put(Marker + "\n## " + r.VerdictSign() + " " + r.VerdictWords() + "\n\n")
-	base, head := r.Title()
-	c.Put(render.CodeSpan(base) + " → " + render.CodeSpan(head))
-	if words := r.OutputWords(); words != "" {
-		c.Put(" · outputs: " + words)
+	c.Put(Marker + "\n## " + v.Sign + " " + render.Words(v.Verdict) + "\n\n")
+	head := render.CodeSpan(v.Base) + " → " + render.CodeSpan(v.Head)
+	for _, words := range v.Facts {
+		head += " · " + render.Words(words)
 	}
-	if words := r.ProofWords(); words != "" {
-		c.Put(" · proof: " + words)
+	c.Put(head + "\n\n")
+	v.findings(c)
+	if table := tableText(v.Table); len(table) > c.Left()/2 || !c.Put(table) {
+		c.Omit("the table")
 	}
-	if words := r.ReadsWords(); words != "" {
-		c.Put(" · what the tests read is not known: " + render.Words(words))
+	for _, words := range v.Notes {
+		c.Put(render.Words(words) + "\n\n")
 	}
-	c.Put(" · fails on: " + r.failWords() + "\n\n")
-	r.judged(c)
-	if len(r.Findings) > 0 {
-		r.findings(c)
-	}
-	// The list may use half of the room.
-	half := c.Left() / 2
-	for _, n := range r.Notebooks {
-		if !n.Leads() {
-			continue
+	if len(v.More) > 0 {
+		body := render.NewComment(c.Left()/2+render.LastLine, "")
+		for i := range v.More {
+			if !body.Put("- " + v.More[i].markdown(findingWords[0])) {
+				body.Omit("findings")
+			}
 		}
-		line := fmt.Sprintf("- %s %s: %s\n", r.Sign(n), render.CodeSpan(n.Path), summary(n))
-		if c.Left()-len(line) < half || !c.Put(line) {
-			c.Omit("notebooks")
+		c.Join(body)
+		if !fold(c, "", plain.Counted(len(v.More), "more finding")+": "+v.MoreWords, string(body.Text())) {
+			c.Omit("findings")
 		}
 	}
-	for i, n := range r.Notebooks {
-		r.notebook(c, n, len(r.Notebooks)-i)
+	for _, p := range v.Changed {
+		var b bytes.Buffer
+		render.FenceLines(&b, "diff", p.Text)
+		if b.Len() > c.Left()/2 || !fold(c, " open", p.Title, b.String()) {
+			c.Omit("changed code")
+		}
+	}
+	if v.Unshown != nil {
+		c.Put(render.Words(v.Unshown[0]) + ": " + render.CodeSpan(v.Unshown[1]) + "\n\n")
+	}
+	for i := range v.Folds {
+		v.Folds[i].markdown(c, len(v.Folds)-i)
 	}
 	return c.Bytes()
 }
 
-// judged adds what the base's tests came to, as a table and a line of what it cost.
-func (r *Review) judged(c *render.Comment) {
-	if r.Judged == nil {
-		return
-	}
-	if rows := r.Judged.Table(); len(rows) > 0 {
-		var b strings.Builder
-		fmt.Fprintf(&b, "| %s |\n| --- | --- | --- | --- |\n", strings.Join(JudgedColumns[:], " | "))
-		for _, row := range rows {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", render.CodeSpan(row[0]), cellWords(row[1]), cellWords(row[2]),
-				cellWords(row[3]))
-		}
-		if b.Len() > c.Left()/3 || !c.Put(b.String()+"\n") {
-			c.Omit("judged notebooks")
-		}
-	}
-	c.Put(r.Judged.CostWords() + "\n\n")
+// fold adds folded Markdown if it fits.
+func fold(c *render.Comment, open, title, body string) bool {
+	return c.Put("<details" + open + "><summary>" + render.HTML(title) + "</summary>\n\n" + strings.TrimSpace(body) +
+		"\n\n</details>\n\n")
 }
 
-func cellWords(words string) string { return strings.ReplaceAll(render.Words(words), "|", "\\|") }
+// tableText is a table whose first column has names; "" without rows.
+func tableText(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		cells := make([]string, len(row))
+		for k, words := range row {
+			cells[k] = strings.ReplaceAll(render.Words(words), "|", "\\|")
+		}
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("| --- ", len(row)) + "|\n")
+		}
+	}
+	if len(rows) > 0 {
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
 
 // Bounds of a finding's words, in bytes, tried in turn until all findings fit.
 var findingWords = []int{600, 120, 0}
 
-// findings adds the findings. They are never cut in favor of what follows. If they do not fit, each becomes shorter;
-// the rest is counted by condition, objections first.
-func (r *Review) findings(c *render.Comment) {
-	const title, rest = "**What to look at first:**\n\n", 300
-	c.Put(title)
+// findings adds the numbered findings. They are never cut in favor of what follows: if they do not fit, each becomes
+// shorter, and the rest is counted.
+func (v *View) findings(c *render.Comment) {
+	if len(v.Findings) == 0 {
+		return
+	}
+	const rest = 300
 	var lines []string
 	for _, most := range findingWords {
 		size := 0
 		lines = lines[:0]
-		for i := range r.Findings {
-			lines = append(lines, findingLine(&r.Findings[i], most))
+		for i := range v.Findings {
+			lines = append(lines, fmt.Sprintf("%d. %s", i+1, v.Findings[i].markdown(most)))
 			size += len(lines[i])
 		}
 		if size < c.Left()-rest {
 			break
 		}
 	}
+	more, words := len(v.More), v.MoreWords
 	for i, line := range lines {
 		if len(line) < c.Left()-rest {
 			c.Put(line)
 			continue
 		}
-		left := map[Condition]int{}
-		for _, f := range r.Findings[i:] {
-			left[f.Condition]++
-		}
-		c.Put("- " + r.Findings[i].Sign() + " " + fmt.Sprintf("%d more: %s\n",
-			len(lines)-i, countWords(left, Conditions)))
+		left := slices.Concat(v.Findings[i:], v.More)
+		more, words = len(left), countLines(left)
 		break
 	}
-	c.Put("\n")
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		if f.Diff == "" {
-			continue
-		}
-		var b bytes.Buffer
-		b.WriteString("<details open><summary>" + safe.HTML(f.Words) + "</summary>\n\n")
-		safe.Fence(&b, "diff", f.Diff)
-		b.WriteString("\n</details>\n\n")
-		if b.Len() > c.Left()/4 || !c.Put(b.String()) {
-			c.Omit("changes of tests")
-		}
+	if more > 0 {
+		c.Put(fmt.Sprintf("\nand %d more: %s\n", more, words))
 	}
+	c.Put("\n")
 }
 
-// findingLine formats a finding with at most the given number of bytes of words.
-func findingLine(f *Finding, most int) string {
-	line := "- " + f.Sign() + " " + render.CodeSpan(f.Path)
-	if f.Step != "" {
-		line += " " + render.CodeSpan(f.Step)
+// markdown formats a finding with at most the given number of bytes of words; the others of its name go last.
+func (l *Line) markdown(most int) string {
+	line := l.Sign + " " + render.CodeSpan(l.Path)
+	if l.Others > 0 {
+		line += " and " + plain.Counted(l.Others, "other")
 	}
-	words := f.Words
+	if l.Step != "" {
+		line += ", step " + render.CodeSpan(l.Step)
+	}
+	words := l.Words
 	if most == 0 {
-		words = string(f.Condition)
+		words = string(l.on)
 	} else if len(words) > most {
 		words = strings.ToValidUTF8(words[:most], "") + "…"
 	}
 	line += ": " + render.Words(words)
-	if f.ID != "" && most > 0 {
-		line += " · " + render.CodeSpan(f.ID)
+	if most > findingWords[1] {
+		line += " · " + render.CodeSpan(l.Command)
+	}
+	if l.ID != "" && most > 0 {
+		line += " · " + render.CodeSpan(l.ID)
 	}
 	return line + "\n"
 }
 
-// summary is Summary with paths as code.
-func summary(n *Notebook) string {
-	words := render.Words(n.Summary())
-	if n.From != "" {
-		words = strings.Replace(words, render.Words(n.From), render.CodeSpan(n.From), 1)
-	}
-	for _, m := range n.members {
-		words = strings.Replace(words, ", with "+render.Words(m.Path), ", with "+render.CodeSpan(m.Path), 1)
-	}
-	return words
-}
-
-// notebook appends the details of one notebook. It may use half of the room, so that those after it fit, too.
-func (r *Review) notebook(c *render.Comment, n *Notebook, toCome int) {
-	notes := n.Notes()
-	if len(notes) == 0 && (n.Change == Removed || n.Diff != nil && n.Diff.Same) { // the list says it
-		return
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s %s %s\n", n.heading(), r.Sign(n), render.CodeSpan(n.Path))
-	if len(notes) > 0 {
-		b.WriteByte('\n')
-	}
-	for _, note := range notes {
-		subject := ""
-		if note.Subject != "" && note.Subject != n.Path {
-			subject = render.CodeSpan(note.Subject) + ": "
-		}
-		fmt.Fprintf(&b, "- %s %s%s\n", note.Sign, subject, render.Words(note.Words))
-	}
-	if words, at := n.textWords(); words != "" {
-		b.WriteString("\n" + words + " " + render.CodeSpan(at) + ".\n")
-	} else if n.Diff != nil && n.Diff.Same {
-		b.WriteString("\nNo difference in what is compared.\n")
-	}
-	if b.Len() > max(c.Left()/2, 500) || !c.Put(b.String()) {
-		c.Omit("notebooks in full")
-		return
-	}
-	if !n.Compared() {
-		return
-	}
+// markdown adds the details of a notebook, folded. It may use half of the room, so that those after it fit, too.
+func (f *Fold) markdown(c *render.Comment, toCome int) {
 	most := c.Left()
 	if toCome > 1 {
 		most /= 2
 	}
-	c.Sections(n.Sections(), n.heading()+"#", most)
+	body := render.NewComment(max(most, 500)+render.LastLine, "")
+	f.body(body)
+	c.Join(body)
+	title := f.Sign + " " + f.Path + ": " + f.Summary()
+	if !fold(c, "", title, string(body.Text())) {
+		c.Omit("notebooks")
+	}
 }
 
-// heading returns the heading marks of a notebook: one level deeper below its source.
-func (n *Notebook) heading() string {
-	if n.Leads() {
-		return "###"
+// body adds what a fold holds.
+func (f *Fold) body(c *render.Comment) {
+	var b strings.Builder
+	for _, note := range f.Notes() {
+		subject := ""
+		if note.Subject != "" && note.Subject != f.Path {
+			subject = render.CodeSpan(note.Subject) + ": "
+		}
+		fmt.Fprintf(&b, "- %s %s%s\n", note.Sign, subject, render.Words(note.Words))
 	}
-	return "####"
+	if f.Table != nil {
+		b.WriteString("\n" + tableText(f.Table))
+	}
+	if words, at := f.TextWords(); words != "" {
+		b.WriteString("\n" + words + " " + render.CodeSpan(at) + ".\n")
+	}
+	if !c.Put(strings.TrimPrefix(b.String(), "\n")) {
+		c.Omit("notebooks in full")
+		return
+	}
+	if f.Compared() {
+		c.Sections(f.Sections(), "####", c.Left())
+	}
+	for i := range f.Members {
+		m := &f.Members[i]
+		if !c.Put("\n**" + m.Sign + "** " + render.CodeSpan(m.Path) + "\n\n") {
+			c.Omit("notebooks in full")
+			continue
+		}
+		m.body(c)
+	}
 }
 
 // Sections returns the comparison of a notebook: without its text if another notebook shows that, and without marks
@@ -222,8 +220,8 @@ func (n *Notebook) Sections() []diffview.Section {
 	return out
 }
 
-// textWords says where the text of a notebook is compared, if elsewhere.
-func (n *Notebook) textWords() (words, at string) {
+// TextWords says where the text of a notebook is compared, if elsewhere.
+func (n *Notebook) TextWords() (words, at string) {
 	if n.TextAt == "" || n.Diff == nil || n.Diff.Counts == (diff.Counts{Same: n.Diff.Counts.Same}) &&
 		n.Diff.Prose == (diff.Counts{Same: n.Diff.Prose.Same}) {
 		return "", ""

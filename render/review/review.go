@@ -1,7 +1,9 @@
 package review
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
@@ -28,6 +30,11 @@ type Review struct {
 	Findings     []Finding   `json:"findings,omitempty"` // what a reviewer must not miss, causes before consequences
 	Judged       *Judged     `json:"judged,omitempty"`   // what the base's tests say of the branch; nil: not asked
 	Notebooks    []*Notebook `json:"notebooks"`          // what matters most first; an output behind its source
+	Runs         []RunCommit `json:"-"`                  // commits of the branch that name a run
+
+	changed          []changedFile
+	changedNotebooks int
+	rows             [][]string // the table of the first screen
 }
 
 // Revision is one side.
@@ -73,33 +80,75 @@ const (
 type Condition string
 
 const (
-	OnPolicy    Condition = "policy"    // the policy of the repository is weaker, or another program runs the steps
-	OnRules     Condition = "rules"     // a file of the rules changed: settings, protected files, workflow files
-	OnWeakened  Condition = "weakened"  // a contract became wider, or a step may now fail or be left out
-	OnDiffers   Condition = "differs"   // the files of the branch are not those that a run left
-	OnUntested  Condition = "untested"  // a test step read no file of the repository, or no test reads what changed
-	OnUnread    Condition = "unread"    // the tests do not read what they read before, though it is there
-	OnJudged    Condition = "judged"    // an old test fails with the base's tests, and the branch saved it otherwise
-	OnDecide    Condition = "decide"    // the branch changed an old test that does not hold any more
-	OnRed       Condition = "red"       // a test or a step passed before, and does not now
-	OnFewer     Condition = "fewer"     // fewer tests ran, or more were skipped
-	OnPartial   Condition = "partial"   // only a part of the notebook ran
-	OnFailed    Condition = "failed"    // the run of an output did not pass
-	OnEdited    Condition = "edited"    // an output was edited by hand
-	OnDamaged   Condition = "damaged"   // an output lacks a region or its manifest, or cannot be read
-	OnProof     Condition = "proof"     // an output has not the level of proof that is required
-	OnOutdated  Condition = "outdated"  // the source changed since the run, or something that the run read
-	OnMissing   Condition = "missing"   // a source had an output, or should have one, and has none
-	OnUnknown   Condition = "unknown"   // what the run of an output read is not known
-	OnUnapplied Condition = "unapplied" // the branch does not have the change of a run
-	OnTold      Condition = "told"      // something that a reviewer should know
-	OnChanged   Condition = "changed"   // any notebook changed
+	OnPolicy    Condition = "policy"
+	OnRules     Condition = "rules"
+	OnWeakened  Condition = "weakened"
+	OnDiffers   Condition = "differs"
+	OnUntested  Condition = "untested"
+	OnUnread    Condition = "unread"
+	OnJudged    Condition = "judged"
+	OnDecide    Condition = "decide"
+	OnRed       Condition = "red"
+	OnFewer     Condition = "fewer"
+	OnPartial   Condition = "partial"
+	OnFailed    Condition = "failed"
+	OnEdited    Condition = "edited"
+	OnDamaged   Condition = "damaged"
+	OnProof     Condition = "proof"
+	OnOutdated  Condition = "outdated"
+	OnMissing   Condition = "missing"
+	OnUnknown   Condition = "unknown"
+	OnUnapplied Condition = "unapplied"
+	OnTold      Condition = "told"
+	OnChanged   Condition = "changed"
 )
 
 // Conditions lists them: causes before consequences, the worst first.
 var Conditions = []Condition{OnPolicy, OnJudged, OnDecide, OnRules, OnRed, OnUnread, OnDiffers, OnWeakened,
 	OnFewer, OnPartial, OnFailed, OnEdited, OnDamaged, OnProof, OnOutdated, OnUntested, OnMissing, OnUnknown,
 	OnUnapplied, OnTold, OnChanged}
+
+// conditionWords says when each condition holds.
+var conditionWords = map[Condition]string{
+	OnPolicy:    "the policy of the repository is weaker, or another program runs the steps",
+	OnRules:     "a file of the rules changed: settings, protected files, workflow files",
+	OnWeakened:  "a contract became wider, or a step may now fail or be left out",
+	OnDiffers:   "the files of the branch are not those that a run left",
+	OnUntested:  "a test step read no file of the repository, or no test reads what changed",
+	OnUnread:    "the tests do not read what they read before, though it is there",
+	OnJudged:    "an old test fails with the base's tests, and the branch saved it otherwise",
+	OnDecide:    "the branch changed an old test that does not hold any more",
+	OnRed:       "a test or a step passed before, and does not now",
+	OnFewer:     "fewer tests ran, or more were skipped",
+	OnPartial:   "only a part of the notebook ran",
+	OnFailed:    "the run of an output did not pass",
+	OnEdited:    "an output was edited by hand",
+	OnDamaged:   "an output lacks a region or its manifest, or cannot be read",
+	OnProof:     "an output has not the level of proof that is required",
+	OnOutdated:  "the source changed since the run, or something that the run read",
+	OnMissing:   "a source had an output, or should have one, and has none",
+	OnUnknown:   "what the run of an output read is not known",
+	OnUnapplied: "the branch does not have the change of a run",
+	OnTold:      "something that a reviewer should know",
+	OnChanged:   "any notebook changed",
+}
+
+// Explain says which conditions there are, the worst first, and which of them fail a review.
+func Explain(failOn []Condition) string {
+	var b strings.Builder
+	for _, c := range Conditions {
+		sign := " "
+		switch {
+		case !slices.Contains(failOn, c):
+		case c == OnDecide:
+			sign = signDecide
+		default:
+			sign = signBad
+		}
+		fmt.Fprintf(&b, "%s %-9s %s\n", sign, c, conditionWords[c])
+	}
+	return b.String()
+}
 
 // Always lists the conditions that fail a review even if its list omits them, unless the list excludes them by name.
 // A list written before these conditions existed must not let them pass.
@@ -161,6 +210,7 @@ type Output struct {
 	Read  []string `json:"read,omitempty"`
 	Wrote []string `json:"wrote,omitempty"`
 
+	cameTo    string   // what its tests came to
 	gone      string   // the source that it is of, where the branch removed that
 	elsewhere []string // what the run began with, and neither side has
 	inside    []string // interpreters that lay in the repository, where the branch can replace them
@@ -231,7 +281,8 @@ func (r *Review) Objections() int {
 		}
 	}
 	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Condition == OnJudged && f.Objection {
+		f := &r.Findings[i]
+		if f.Objection && (f.Condition == OnJudged || f.Condition == OnUntested && r.notebook(f.Path) == nil) {
 			count++
 		}
 	}

@@ -149,10 +149,7 @@ func reviewed(t interface{ Fatal(...any) }, base, head files, change func(*Input
 		if old == now && was == is {
 			continue
 		}
-		in.Changed = append(in.Changed, p)
-		if IsNotebookName(p) {
-			in.Files = append(in.Files, File{Path: p, Old: old, New: now})
-		}
+		in.Files = append(in.Files, File{Path: p, Old: old, New: now})
 	}
 	if change != nil {
 		change(&in)
@@ -319,7 +316,7 @@ func TestEverythingIsText(t *testing.T) {
 		r := reviewed(t, base, head, nil)
 		limit := rapid.IntRange(LeastLimit, 9000).Draw(t, "limit")
 		for _, most := range []int{limit, 65536} {
-			out := string(r.Markdown(most))
+			out := string(r.View().Markdown(most))
 			if len(out) > most || !strings.HasPrefix(out, Marker+"\n") {
 				t.Fatalf("%d bytes of at most %d:\n%s", len(out), most, out)
 			}

@@ -46,7 +46,7 @@ func (r *reviewer) protected(known []Rule) []Rule {
 	}
 	slices.Sort(patterns)
 	patterns = slices.Compact(patterns)
-	for _, p := range r.in.Changed {
+	for _, p := range r.changed {
 		if !isRule(known, p) && r.in.Matches(patterns, p) {
 			known = append(known, Rule{Path: p, Kind: RuleProtected, Change: r.changeOf(p)})
 		}

@@ -132,7 +132,7 @@ func (r *reviewer) changedJudges(m *notebooks.Manifest) []string {
 		}
 	}
 	var scripts, others []string
-	for _, name := range r.in.Changed {
+	for _, name := range r.changed {
 		in := slices.IndexFunc(m.Inputs.Read, func(in notebooks.Input) bool {
 			return in.Names == "" && covers(in.Path, name) && place[in.Step] <= last
 		})
@@ -164,7 +164,7 @@ func covers(at, name string) bool { return at == name || at == "." || strings.Ha
 // affected adds the notebooks that did not change, and whose outputs are outdated by what the branch changed. A source
 // and its outputs are one.
 func (r *reviewer) affected() {
-	if len(r.in.Changed) == 0 || r.head.Inputs() == nil {
+	if len(r.changed) == 0 || r.head.Inputs() == nil {
 		return
 	}
 	r.head.scan()
@@ -205,7 +205,7 @@ func (r *reviewer) mayTouch(name string) bool {
 func (r *reviewer) touches(name string) bool {
 	if r.touched == nil {
 		r.touched = map[string]bool{}
-		for _, changed := range r.in.Changed {
+		for _, changed := range r.changed {
 			for ; !r.touched[changed]; changed = path.Dir(changed) {
 				r.touched[changed] = true
 			}

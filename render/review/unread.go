@@ -50,8 +50,13 @@ func (r *reviewer) unread(o *Output, m *notebooks.Manifest) {
 	is, known := testReads(m)
 	o.readsUnknown = !known
 	o.Idle = m.Inputs.JudgedNothing()
-	was := r.base.book(cmp.Or(r.from[o.Path], o.Path)).look().manifest()
-	if !known || o.Status != "pass" || o.Partial != "" || was == nil || builds(m) {
+	before := cmp.Or(r.from[o.Path], o.Path)
+	if !known || o.Status != "pass" || o.Partial != "" || builds(m) ||
+		r.base.version(before) == r.head.version(o.Path) { // it need not be read twice
+		return
+	}
+	was := r.base.book(before).look().manifest()
+	if was == nil {
 		return
 	}
 	read, _ := testReads(was)
@@ -136,13 +141,13 @@ func (r *reviewer) untested() []Finding {
 			return nil
 		}
 	}
-	for _, f := range r.in.Files {
+	for _, f := range r.files {
 		if m := r.base.book(cmp.Or(f.From, f.Path)).look().manifest(); f.Old && m != nil && !note(m.Inputs) {
 			return nil
 		}
 	}
 	var list []string
-	for _, name := range r.in.Changed {
+	for _, name := range r.changed {
 		if notebooks.IsCode(name) && !notebooks.IsJudgeFile(name) && !read[name] && !r.head.isNotebook(name) &&
 			r.head.version(name).blob != "" && !slices.ContainsFunc(earlier, func(in notebooks.Input) bool {
 			return in.Names == "" && covers(in.Path, name)

@@ -52,7 +52,7 @@ func (r *Review) VerdictSign() string {
 		return signBad
 	case r.Verdict == "decide":
 		return signDecide
-	case r.Judged != nil && len(r.Findings) > 0:
+	case len(r.Findings) > 0:
 		return signOff
 	case slices.ContainsFunc(r.Notebooks, (*Notebook).Claimed):
 		return signClaimed
@@ -60,51 +60,38 @@ func (r *Review) VerdictSign() string {
 	return signWell
 }
 
-// VerdictWords summarizes the review on one line. A source and its outputs count once.
+// VerdictWords summarizes the review on one line.
 func (r *Review) VerdictWords() string {
-	count, untouched := 0, 0
-	for _, n := range r.Notebooks {
-		switch {
-		case n.Change == Untouched:
-			untouched++
-		case n.Leads():
-			count++
-		}
-	}
-	words := "no notebook changed"
-	if count > 0 {
-		words = plain.Counted(count, "notebook") + " changed"
-	}
-	if untouched > 0 {
-		words += fmt.Sprintf(", %d not current", untouched)
-	}
-	if len(r.Rules) > 0 {
-		words += ", " + plain.Counted(len(r.Rules), "file") + " of the rules"
-	}
+	var words string
 	switch n, decide := r.Objections(), r.Decisions(); {
 	case n > 0 && decide > 0:
-		words += fmt.Sprintf(", %d to object to, %d to decide", n, decide)
+		words = plain.Counted(n, "objection") + ", " + plain.Counted(decide, "decision")
 	case n > 0:
-		words += fmt.Sprintf(", %d to object to", n)
+		words = plain.Counted(n, "objection")
 	case decide > 0:
-		words += fmt.Sprintf(", %d to decide", decide)
-	case count+untouched+len(r.Rules) > 0:
-		words += ", nothing to object to"
+		words = plain.Counted(decide, "decision")
+	case len(r.changed)+r.changedNotebooks == 0 && len(r.Notebooks) == 0:
+		return "nothing changed"
+	case len(r.uncovered()) > 0:
+		words = plain.Counted(len(r.changed), "file") + " changed; no notebook covers them"
+		if len(r.changed) == 1 {
+			words = "1 file changed; no notebook covers it"
+		}
+	case len(r.Findings) > 0:
+		words = "no objection, " + plain.Counted(len(r.lines()), "thing") + " to look at"
+	case slices.ContainsFunc(r.Notebooks, (*Notebook).Claimed):
+		words = "no objection, and nothing but the outputs says that they passed"
+	default:
+		words = "no objection"
 	}
-	if r.Judged != nil {
-		words += " · " + r.Judged.VerdictWords()
+	switch {
+	case r.Judged != nil:
+		return words + " · " + r.Judged.VerdictWords()
+	case !r.covered():
+		return words
 	}
-	return words
+	return words + " · not judged with main's tests: add --judge"
 }
-
-// ReadsWords names the outputs of which it is not known what their tests read; "" without any.
-func (r *Review) ReadsWords() string { return some(r.ReadsUnknown) }
-
-// ProofWords counts outputs by level of proof: "3 claimed, 1 recorded".
-func (r *Review) ProofWords() string { return countWords(r.Counts.Proof, Levels) }
-
-// OutputWords counts outputs by state: "2 current, 1 outdated".
-func (r *Review) OutputWords() string { return CountStates(r.Counts.Outputs) }
 
 // CountStates lists counts of outputs, the worst state first.
 func CountStates(counts map[State]int) string { return countWords(counts, stateOrder) }
@@ -263,15 +250,22 @@ func (n *Notebook) Summary() string {
 		parts = append(parts, "cannot be read")
 	}
 	outputs := slices.Clone(n.Outputs)
+	if len(n.members) >= sweepOutputs {
+		parts[0] += ", with " + plain.Counted(len(n.members), "output")
+	}
+	red := 0
 	for _, m := range n.members {
-		parts[0] += ", with " + m.Path
-		if m.Change != n.Change {
-			parts[0] += " " + string(m.Change)
+		if len(n.members) < sweepOutputs {
+			parts[0] += ", with " + m.Path
+			if m.Change != n.Change {
+				parts[0] += " " + string(m.Change)
+			}
 		}
-		if len(m.Red) > 0 {
-			parts = append(parts, fmt.Sprintf("%d turned red", len(m.Red)))
-		}
+		red += len(m.Red)
 		outputs = append(outputs, m.Outputs...)
+	}
+	if red > 0 {
+		parts = append(parts, fmt.Sprintf("%d turned red", red))
 	}
 	var states []string
 	for _, s := range stateOrder {
@@ -286,16 +280,12 @@ func (n *Notebook) Summary() string {
 }
 
 // Title returns the names of the two sides.
-func (r *Review) Title() (base, head string) { return r.Base.title(), r.Head.title() }
+func (r *Review) Title() (base, head string) { return r.Base.Title(), r.Head.Title() }
 
-func (v Revision) title() string {
+// Title is the name of a side with its commit.
+func (v Revision) Title() string {
 	if v.Commit != "" && !strings.HasPrefix(v.Commit, v.Name) {
 		return fmt.Sprintf("%s (%.12s)", v.Name, v.Commit)
 	}
 	return v.Name
-}
-
-// failWords lists the conditions that fail the review.
-func (r *Review) failWords() string {
-	return cmp.Or(plain.Some(r.FailOn, len(r.FailOn)), "nothing")
 }

@@ -53,7 +53,7 @@ func End(run *runs.Run, e Ending, color bool) string {
 			line("branch", "none yet; "+apply+" --branch NAME makes it then")
 		}
 	} else if e.Branch != "" {
-		line("branch", fmt.Sprintf("%s at %.12s; git show %s", e.Branch, e.Commit, e.Branch))
+		line("branch", fmt.Sprintf("%s at %.12s; markmill review HEAD...%s", e.Branch, e.Commit, e.Branch))
 	}
 	if e.Apply {
 		line("apply", apply)

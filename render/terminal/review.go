@@ -9,82 +9,114 @@ import (
 	"markmill/render/review"
 )
 
-// Review prints a review: findings, a line for each notebook, then the details of each.
-func Review(w io.Writer, r *review.Review, color bool) error {
+// signInks are the colors of the signs of a review.
+var signInks = map[string]string{"✗": red, "?": yellow, "!": yellow, "✓": green, "○": yellow}
+
+// Review prints a review: the first screen, the changed code, then the details of each notebook.
+func Review(w io.Writer, v *review.View, color bool) error {
 	var b strings.Builder
-	base, head := r.Title()
-	ink := map[string]string{"✗": red, "✓": green, "○": yellow, "?": yellow, "!": yellow}[r.VerdictSign()]
-	verdict := r.VerdictSign() + " " + r.VerdictWords()
-	if r.Judged == nil {
-		verdict += " · not judged with main's tests: add --judge"
+	line := func(text string) { b.WriteString(text + "\n") }
+	line(bold(paint(v.Sign+" "+plain.Escape(v.Verdict), signInks[v.Sign], color), color))
+	facts := append([]string{v.Base + " → " + v.Head}, v.Facts...)
+	line(paint(plain.Escape(strings.Join(facts, " · ")), dim, color) + "\n")
+	for i := range v.Findings {
+		finding(&b, fmt.Sprintf("%d. ", i+1), &v.Findings[i], color)
 	}
-	b.WriteString(paint(verdict, ink, color) +
-		paint(" · "+plain.Escape(base)+" → "+plain.Escape(head), dim, color) + "\n")
-	for _, line := range [][2]string{{"outputs", r.OutputWords()}, {"proof", r.ProofWords()},
-		{"what tests read is not known", r.ReadsWords()}} {
-		if line[1] != "" {
-			b.WriteString(line[0] + ": " + line[1] + "\n")
-		}
+	if len(v.More) > 0 {
+		line(fmt.Sprintf("and %d more, below: %s", len(v.More), v.MoreWords))
 	}
-	if j := r.Judged; j != nil {
-		for _, row := range j.Table() {
-			words := fmt.Sprintf("%s: main %s; branch %s; branch, with main's tests %s", row[0], row[1], row[2], row[3])
-			b.WriteString(plain.Escape(words) + "\n")
-		}
-		b.WriteString(paint(j.CostWords(), dim, color) + "\n")
+	if len(v.Findings) > 0 {
+		line("")
 	}
-	inks := map[string]string{"✗": red, "?": yellow, "!": yellow, "✓": green, "○": dim}
-	if len(r.Findings) > 0 {
-		b.WriteString("\n" + bold("What to look at first", color) + "\n")
+	if err := rows(&b, v.Table, color); err != nil {
+		return err
 	}
-	signed := func(sign, path string) string {
-		return paint(sign, inks[sign], color) + " " + bold(plain.Escape(path), color)
+	for _, words := range v.Notes {
+		line(paint(plain.Escape(words), dim, color))
 	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		b.WriteString(signed(f.Sign(), f.Path))
-		if f.Step != "" {
-			b.WriteString(" " + plain.Escape(f.Step))
-		}
-		b.WriteString(": " + plain.Escape(f.Words) + "\n")
-		if f.ID != "" {
-			b.WriteString(paint("  "+f.ID, dim, color) + "\n")
-		}
-		for line := range strings.Lines(f.Diff) {
-			b.WriteString("    " + plain.Escape(strings.TrimSuffix(line, "\n")) + "\n")
+	if len(v.More) > 0 {
+		line("\n" + bold("More findings", color))
+	}
+	for i := range v.More {
+		finding(&b, fmt.Sprintf("%d. ", len(v.Findings)+i+1), &v.More[i], color)
+	}
+	for _, p := range v.Changed {
+		line("\n" + bold(plain.Escape(p.Title), color))
+		for text := range strings.Lines(p.Text) {
+			ink := map[byte]string{'+': green, '-': red, '@': cyan}[text[0]]
+			line("  " + paint(plain.Escape(strings.TrimSuffix(text, "\n")), ink, color && ink != ""))
 		}
 	}
-	b.WriteByte('\n')
-	for _, n := range r.Notebooks {
-		if n.Leads() {
-			b.WriteString(signed(r.Sign(n), n.Path) + ": " + plain.Escape(n.Summary()) + "\n")
-		}
+	if v.Unshown != nil {
+		line(v.Unshown[0] + ": " + plain.Escape(v.Unshown[1]))
 	}
-	for _, n := range r.Notebooks {
-		notes := n.Notes()
-		if len(notes) == 0 && (n.Change == review.Removed || n.Diff != nil && n.Diff.Same) {
-			continue
-		}
-		b.WriteString("\n" + signed(r.Sign(n), n.Path) + "\n")
-		for _, note := range notes {
-			b.WriteString("  " + paint(note.Sign, inks[note.Sign], color) + " ")
-			if note.Subject != "" && note.Subject != n.Path {
-				b.WriteString(plain.Escape(note.Subject) + ": ")
-			}
-			b.WriteString(plain.Escape(note.Words) + "\n")
-		}
-		if _, err := io.WriteString(w, b.String()); err != nil {
+	for i := range v.Folds {
+		if err := fold(&b, &v.Folds[i], color); err != nil {
 			return err
-		}
-		b.Reset()
-		if n.Compared() {
-			if err := Sections(w, n.Diff, n.Sections(), color); err != nil {
-				return err
-			}
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// finding prints a finding, and below it the command that shows more where it has no room.
+func finding(b *strings.Builder, number string, l *review.Line, color bool) {
+	b.WriteString(number + paint(l.Sign, signInks[l.Sign], color) + " " + bold(plain.Escape(l.Path), color))
+	if l.Others > 0 {
+		b.WriteString(" and " + plain.Counted(l.Others, "other"))
+	}
+	if l.Step != "" {
+		b.WriteString(", step " + plain.Escape(l.Step))
+	}
+	more := " · " + l.Command
+	if l.ID != "" {
+		more += " · " + l.ID
+	}
+	b.WriteString(": " + plain.Escape(l.Words) + paint(plain.Escape(more), dim, color) + "\n")
+}
+
+// rows prints a table whose first row has the names of the columns.
+func rows(b *strings.Builder, list [][]string, color bool) error {
+	var t table
+	for i, row := range list {
+		if i == 0 {
+			t.header(row...)
+			continue
+		}
+		cells := make([]cell, len(row))
+		for k, words := range row {
+			cells[k].text = plain.Escape(words)
+		}
+		t.add(cells...)
+	}
+	return t.write(b, "", color)
+}
+
+// fold prints a notebook and those that follow it.
+func fold(b *strings.Builder, f *review.Fold, color bool) error {
+	b.WriteString("\n" + paint(f.Sign, signInks[f.Sign], color) + " " + bold(plain.Escape(f.Path), color) + ": " +
+		plain.Escape(f.Summary()) + "\n")
+	for _, note := range f.Notes() {
+		b.WriteString("  " + paint(note.Sign, signInks[note.Sign], color) + " ")
+		if note.Subject != "" && note.Subject != f.Path {
+			b.WriteString(plain.Escape(note.Subject) + ": ")
+		}
+		b.WriteString(plain.Escape(note.Words) + "\n")
+	}
+	if err := rows(b, f.Table, color); err != nil {
+		return err
+	}
+	if f.Compared() {
+		if err := Sections(b, f.Diff, f.Sections(), color); err != nil {
+			return err
+		}
+	}
+	for i := range f.Members {
+		if err := fold(b, &f.Members[i], color); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stateInks are the colors of the states of an output.

@@ -19,6 +19,7 @@ import (
 
 	"markmill/engine"
 	"markmill/engine/worktree"
+	"markmill/engine/worktree/repo"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/markdown"
 	"markmill/notebooks/params"
@@ -39,7 +40,7 @@ type Options struct {
 
 // Review compares the notebooks of two revisions. BASE..HEAD are two commits, BASE...HEAD is HEAD and where it left
 // BASE; one commit is compared with the checkout; "" compares the checkout with where it left the default branch.
-func Review(ctx context.Context, repo *worktree.Source, revisions string, o Options) (*review.Review, error) {
+func Review(ctx context.Context, source *worktree.Source, revisions string, o Options) (*review.Review, error) {
 	in := review.Input{Compare: o.Compare, FailOn: o.FailOn, Require: o.Require, Current: o.Current, Judged: o.Judged}
 	if o.Judged == nil { // nobody asked
 		in.FailOn = slices.DeleteFunc(slices.Clone(o.FailOn), func(c review.Condition) bool {
@@ -47,45 +48,40 @@ func Review(ctx context.Context, repo *worktree.Source, revisions string, o Opti
 		})
 	}
 	var err error
-	if in.BaseName, in.HeadName, err = Revisions(repo, revisions); err != nil {
+	if in.BaseName, in.HeadName, err = Revisions(source, revisions); err != nil {
 		return nil, err
 	}
-	old, err := repo.CommitFiles(worktree.OID(in.BaseName.Commit))
+	old, err := source.CommitFiles(worktree.OID(in.BaseName.Commit))
 	if err != nil {
 		return nil, err
 	}
 	var now *worktree.Files
 	if in.HeadName.Commit == "" {
-		now, err = repo.CheckoutFiles(ctx)
+		now, err = source.CheckoutFiles(ctx)
 	} else {
-		now, err = repo.CommitFiles(worktree.OID(in.HeadName.Commit))
+		now, err = source.CommitFiles(worktree.OID(in.HeadName.Commit))
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := o.review(in, old, now)
+	var named []repo.RunCommit
+	if in.HeadName.Commit != "" {
+		left, err := source.MergeBase(worktree.OID(in.BaseName.Commit), worktree.OID(in.HeadName.Commit))
+		if err == nil { // histories that share nothing have no branch
+			named = source.RunCommits(left, worktree.OID(in.HeadName.Commit))
+		}
+	}
+	r, err := o.review(in, old, now, named)
 	return r, errors.Join(err, now.Close())
 }
 
-func (o Options) review(in review.Input, old, now *worktree.Files) (*review.Review, error) {
+func (o Options) review(in review.Input, old, now *worktree.Files, named []repo.RunCommit) (*review.Review, error) {
 	changes, err := worktree.Changes(old, now, func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range changes {
-		in.Changed = append(in.Changed, c.Path)
-		was, is := review.IsNotebookName(c.From), review.IsNotebookName(c.Path)
-		switch {
-		case is && (c.From == "" || was):
-			in.Files = append(in.Files, review.File(c))
-		case is: // renamed from a file that was no notebook
-			in.Files = append(in.Files, review.File{Path: c.Path, New: true})
-		case was:
-			in.Files = append(in.Files, review.File{Path: c.From, Old: true})
-		}
-		if c.From != "" {
-			in.Changed = append(in.Changed, c.From)
-		}
+		in.Files = append(in.Files, review.File(c))
 	}
 	was, unread := Settings(old) // the base is what it is: rules reports what cannot be read
 	is, err := Settings(now)
@@ -103,7 +99,37 @@ func (o Options) review(in review.Input, old, now *worktree.Files) (*review.Revi
 	if in.Proof, err = Prover(old, was, o.Store, o.Now); err != nil {
 		return nil, err
 	}
+	if in.Runs, err = runCommits(named, old, was, o); err != nil {
+		return nil, err
+	}
 	return review.Make(in)
+}
+
+// runCommits says what is known of the runs that commits name.
+func runCommits(named []repo.RunCommit, base *worktree.Files, settings engine.Config, o Options) (
+	list []review.RunCommit, err error) {
+	if len(named) == 0 {
+		return nil, nil
+	}
+	prove, _, err := RecordProver(base, settings, o.Store, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range named {
+		id := runs.RunID(c.Run)
+		if !id.Valid() { // whoever commits writes what he likes
+			continue
+		}
+		words := "its record is not kept here"
+		if run, _, err := o.Store.Record(id).Load(); err == nil {
+			words = string(run.Status()) + ", " + string(prove(o.Store.Path(id)).Level)
+			if run.Diff == nil || run.Diff.ResultTree != string(c.Tree) {
+				words += ", and the commit is not what it left"
+			}
+		}
+		list = append(list, review.RunCommit{Commit: string(c.ID), Run: c.Run, Words: words})
+	}
+	return list, nil
 }
 
 // Revisions resolves what is compared: see Review. A revision without a commit is the checkout.

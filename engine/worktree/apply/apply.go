@@ -29,6 +29,32 @@ type Applied struct {
 // until begin was called.
 func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.ChangedFile, patch []byte,
 	begin func() error) (Applied, error) {
+	return perform(ctx, s, runID, files, patch, false, begin)
+}
+
+// RevertedSuffix tells the stage of a Revert from that of an Apply of the same run.
+const RevertedSuffix = ".back"
+
+// Revert takes a run's patch back, as Apply puts it on. It needs the program git.
+func Revert(ctx context.Context, s *repo.Repo, runID string, files []runs.ChangedFile, patch []byte,
+	begin func() error) (Applied, error) {
+	if !repo.HaveGit() {
+		return Applied{}, &notebooks.Error{Kind: notebooks.KindOption, Msg: "taking a change back needs Git",
+			Hint: "install it, or check the files out by other means"}
+	}
+	var back []runs.ChangedFile
+	for _, f := range files {
+		f.NewMode, f.NewBlob, f.OldMode, f.OldBlob = f.OldMode, f.OldBlob, f.NewMode, f.NewBlob
+		if f.OldPath != "" {
+			f.Path, f.OldPath = f.OldPath, f.Path
+		}
+		back = append(back, f)
+	}
+	return perform(ctx, s, runID+RevertedSuffix, back, patch, true, begin)
+}
+
+func perform(ctx context.Context, s *repo.Repo, runID string, files []runs.ChangedFile, patch []byte, reverse bool,
+	begin func() error) (Applied, error) {
 	st, err := openStage(s.Root(), runID, patch)
 	if err != nil {
 		return Applied{}, err
@@ -43,7 +69,7 @@ func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.Changed
 	if hasResult(s, files) {
 		return Applied{There: true}, nil
 	}
-	list, err := planChanges(ctx, s, patch, st.making)
+	list, err := planChanges(ctx, s, patch, st.making, reverse)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -61,7 +87,7 @@ func Apply(ctx context.Context, s *repo.Repo, runID string, files []runs.Changed
 
 // planChanges computes the new content of each path. Where the Git program is installed, it works on copies below
 // scratch: it knows filters, line endings and lines that have moved. Otherwise this package does it.
-func planChanges(ctx context.Context, s *repo.Repo, text []byte, scratch string) ([]change, error) {
+func planChanges(ctx context.Context, s *repo.Repo, text []byte, scratch string, reverse bool) ([]change, error) {
 	parts, err := patch.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading the patch: %w", err)
@@ -69,11 +95,20 @@ func planChanges(ctx context.Context, s *repo.Repo, text []byte, scratch string)
 	if !repo.HaveGit() {
 		return planOwn(s.Root(), parts)
 	}
-	return planGit(ctx, s, parts, text, filepath.Join(scratch, "scratch"))
+	args := []string{"-c", "apply.ignoreWhitespace=no", "apply", "--whitespace=nowarn", "-p1"}
+	if reverse {
+		args = append(args, "-R")
+		for i := range parts {
+			p := &parts[i]
+			p.OldPath, p.NewPath = p.NewPath, p.OldPath
+		}
+	}
+	return planGit(ctx, s, parts, text, filepath.Join(scratch, "scratch"), append(args, "-"))
 }
 
 // planGit lets `git apply` change copies of the files.
-func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte, scratch string) ([]change, error) {
+func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte, scratch string, args []string) (
+	[]change, error) {
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		return nil, err
 	}
@@ -109,8 +144,7 @@ func planGit(ctx context.Context, s *repo.Repo, parts []patch.File, text []byte,
 		}
 	}
 	env := []string{"GIT_DIR=" + s.GitDir(), "GIT_WORK_TREE=" + scratch}
-	_, err := repo.RunGit(ctx, scratch, env, text, "-c", "apply.ignoreWhitespace=no", "apply", "--whitespace=nowarn",
-		"-p1", "-")
+	_, err := repo.RunGit(ctx, scratch, env, text, args...)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -90,9 +90,15 @@ func openStage(root, runID string, patch []byte) (_ *stage, err error) {
 	}
 	for _, other := range pending {
 		if other != runID {
-			return nil, &notebooks.Error{Kind: notebooks.KindOption, File: root,
-				Msg:  fmt.Sprintf("the change of run %s is half applied: that command was killed", other),
-				Hint: fmt.Sprintf("markmill runs apply %s finishes it", other)}
+			run, back := strings.CutSuffix(other, RevertedSuffix)
+			e := &notebooks.Error{Kind: notebooks.KindOption, File: root,
+				Msg:  fmt.Sprintf("the change of run %s is half applied: that command was killed", run),
+				Hint: fmt.Sprintf("markmill runs apply %s finishes it", run)}
+			if back {
+				e.Msg = fmt.Sprintf("the change of run %s is half taken back: that command was killed", run)
+				e.Hint = fmt.Sprintf("markmill runs revert %s finishes it", run)
+			}
+			return nil, e
 		}
 	}
 	return st, os.MkdirAll(st.making, 0o700)

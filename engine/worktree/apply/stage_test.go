@@ -132,7 +132,7 @@ func TestApplyCut(t *testing.T) {
 		g, s, c, before, after := toApply(t)
 		st, err := openStage(g.Dir, "run", c.Patch)
 		gittest.Must(t, err)
-		list, err := planChanges(t.Context(), s.Repo, c.Patch, st.making)
+		list, err := planChanges(t.Context(), s.Repo, c.Patch, st.making, false)
 		gittest.Must(t, err)
 		gittest.Must(t, st.prepare(list))
 		if k > len(list) {
@@ -176,7 +176,7 @@ func TestApplyCutAndEdited(t *testing.T) {
 	g, s, c, _, _ := toApply(t)
 	st, err := openStage(g.Dir, "run", c.Patch)
 	gittest.Must(t, err)
-	list, err := planChanges(t.Context(), s.Repo, c.Patch, st.making)
+	list, err := planChanges(t.Context(), s.Repo, c.Patch, st.making, false)
 	gittest.Must(t, err)
 	gittest.Must(t, st.prepare(list))
 	st.close()

@@ -10,6 +10,17 @@ import (
 // RunTrailer is the line of a commit's message that names the run.
 const RunTrailer = "Markmill-Run"
 
+// OutputTrailer is the line of a commit's message that names the output notebook of the run, if the commit has nothing
+// else.
+const OutputTrailer = "Markmill-Output"
+
+// Trailer returns the value of a line of the message, "" without one.
+func (c *Commit) Trailer(name string) string {
+	_, value, _ := strings.Cut(c.Message, "\n"+name+": ")
+	value, _, _ = strings.Cut(value, "\n")
+	return strings.TrimSpace(value)
+}
+
 // Identity is who a commit is by.
 type Identity struct{ Name, Email string }
 
@@ -45,8 +56,8 @@ func signature(who Identity, at time.Time) string {
 	return fmt.Sprintf("%s <%s> %d %s", name, email, at.Unix(), at.Format("-0700"))
 }
 
-// commitObject is what a commit says, as far as Git reads it: its tree, then its parents, then its people.
-type commitObject struct {
+// Commit is what a commit says, as far as Git reads it: its tree, then its parents, then its people.
+type Commit struct {
 	Tree    Digest
 	Parents []Digest
 	Date    int64 // of the committer, in seconds
@@ -54,7 +65,7 @@ type commitObject struct {
 }
 
 // ParseCommit reads a commit object. What is missing or damaged is zero.
-func ParseCommit(f *Format, data []byte) (c commitObject) {
+func ParseCommit(f *Format, data []byte) (c Commit) {
 	head, message, _ := strings.Cut(string(data), "\n\n")
 	c.Message = message
 	named := func(field string) (d Digest, ok bool) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -264,21 +265,90 @@ func (s *Repo) Branch(b *object.Bundle, n NewBranch) (object.OID, error) {
 	return s.Format.OID(made), nil
 }
 
-// RunOfBranch returns the run that the last commit of a branch names, and the tree of that commit. The run is "" for a
-// branch that no run made.
+// RunOfBranch returns the run that the last commit of a branch names, and the tree of that commit, without the commits
+// of outputs on top of it. The run is "" for a branch that no run made.
 func (s *Repo) RunOfBranch(name string) (run string, tree object.OID) {
 	held, err := s.Ref("refs/heads/" + name)
-	d, ok := s.Format.Parse(object.OID(held))
-	if err != nil || !ok {
-		return "", ""
-	}
-	data, err := s.Read("commit", d)
 	if err != nil {
 		return "", ""
 	}
-	commit := object.ParseCommit(s.Format, data)
-	_, run, _ = strings.Cut(commit.Message, "\n"+object.RunTrailer+": ")
-	return strings.TrimSpace(run), s.Format.OID(commit.Tree)
+	_, c, err := s.changeCommit(object.OID(held))
+	if err != nil {
+		return "", ""
+	}
+	return c.Trailer(object.RunTrailer), s.Format.OID(c.Tree)
+}
+
+// commit reads a commit.
+func (s *Repo) commit(id object.OID) (c object.Commit, err error) {
+	d, ok := s.Format.Parse(id)
+	if !ok {
+		return c, fmt.Errorf("%q is no commit", id)
+	}
+	data, err := s.Read("commit", d)
+	return object.ParseCommit(s.Format, data), err
+}
+
+// changeCommit is the newest commit of a branch that has more than the output notebook of a run.
+func (s *Repo) changeCommit(tip object.OID) (object.OID, object.Commit, error) {
+	for {
+		c, err := s.commit(tip)
+		output := c.Trailer(object.OutputTrailer)
+		if err != nil || output == "" || len(c.Parents) != 1 {
+			return tip, c, err
+		}
+		below := s.Format.OID(c.Parents[0])
+		only, err := s.addsOnly(below, tip, output)
+		if err != nil || !only {
+			return tip, c, err
+		}
+		tip = below
+	}
+}
+
+// addsOnly reports whether a commit changes nothing but an output notebook and its pictures.
+func (s *Repo) addsOnly(old, now object.OID, output string) (bool, error) {
+	was, err := s.CommitFiles(old)
+	if err != nil {
+		return false, err
+	}
+	is, err := s.CommitFiles(now)
+	if err != nil {
+		return false, err
+	}
+	changed, err := Differing(was, is)
+	return err == nil && !slices.ContainsFunc(changed, func(name string) bool {
+		return name != output && (path.Dir(path.Dir(name)) != path.Dir(output) ||
+			!strings.HasSuffix(path.Dir(name), "_files"))
+	}), err
+}
+
+// RunCommits lists the commits of a branch that name a run, the newest first: along the first parents from its end back
+// to a base, 100 at most. Those of outputs are left out. A shallow clone ends where it is cut.
+func (s *Repo) RunCommits(base, head object.OID) (list []RunCommit) {
+	for range 100 {
+		if head == base {
+			break
+		}
+		c, err := s.commit(head)
+		if err != nil {
+			break
+		}
+		if run := c.Trailer(object.RunTrailer); run != "" && c.Trailer(object.OutputTrailer) == "" {
+			list = append(list, RunCommit{head, s.Format.OID(c.Tree), run})
+		}
+		if len(c.Parents) == 0 {
+			break
+		}
+		head = s.Format.OID(c.Parents[0])
+	}
+	return list
+}
+
+// RunCommit is a commit that names a run.
+type RunCommit struct {
+	ID, Tree object.OID
+	Run      string
 }
 
 // CheckBranch checks before a run whether Branch could create its branch: the name is valid, and the branch does not
@@ -305,12 +375,9 @@ func (s *Repo) heldBranch(name string, parent, tree object.Digest) (object.OID, 
 	if !parent.IsZero() {
 		parents = []object.Digest{parent}
 	}
-	if d, ok := s.Format.Parse(object.OID(held)); ok {
-		data, err := s.Read("commit", d)
-		c := object.ParseCommit(s.Format, data)
-		if err == nil && slices.Equal(c.Parents, parents) && (tree.IsZero() || c.Tree == tree) {
-			return object.OID(held), nil
-		}
+	at, c, err := s.changeCommit(object.OID(held))
+	if err == nil && slices.Equal(c.Parents, parents) && (tree.IsZero() || c.Tree == tree) {
+		return at, nil
 	}
 	return "", &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
 		Msg:  fmt.Sprintf("the branch %q exists and holds something else", name),

@@ -3,6 +3,7 @@ package repo
 import (
 	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,17 +102,26 @@ func (v *View) Entry(name string) (blob, mode string, err error) {
 	if name = quote.Raw(name); !isPath(name) {
 		return "", "", nil
 	}
-	entries, err := v.folder(path.Dir(name))
+	for up := name; up != "."; up = path.Dir(up) {
+		if v.except[up] {
+			return "", "", nil
+		}
+	}
+	dir, base := path.Dir(name), path.Base(name)
+	entries, err := v.files.folder(dir)
 	if err != nil {
 		return "", "", err
 	}
-	for _, e := range entries {
-		if e.Name != path.Base(name) || e.Mode == disk.ModeDir {
-			continue
-		}
-		return string(v.files.src.Format.OID(e.OID)), modeText(e.Mode), nil
+	var e object.TreeEntry
+	if v.below[dir][base] {
+		e, err = v.edited(name, entries)
+	} else if i := slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == base }); i >= 0 {
+		e = entries[i] // the edits beside it need not be made into trees
 	}
-	return "", "", nil
+	if err != nil || e.Mode == 0 || e.Mode == disk.ModeDir {
+		return "", "", err
+	}
+	return string(v.files.src.Format.OID(e.OID)), modeText(e.Mode), nil
 }
 
 // Folder returns the tree of a folder, "." for the root, and the digest of the names in it; "" where there is none.
