@@ -30,7 +30,8 @@ INJECTED = {
     ".md": ["# Text\n", ["README.md", "NOTES.md"]],
     "": ["*\n", [".gitignore", "LICENSE", "data.csv", "zz.txt", ".ignore", ".editorconfig"]],
 }
-FILES = 80  # of each project
+FILES = 105
+WHY = {}  # the last reasons, by notebook
 
 
 def follow(history):
@@ -63,8 +64,8 @@ def follow(history):
         os.makedirs(os.path.dirname(full), exist_ok=True)
         with open(full, "w", encoding="utf-8") as file:
             file.write(text)
-        told = status(history)
-        for name, step in steps.items():
+        told = status(history) if not history.ignores(path) else {}  # what Git ignores is in no run
+        for name, step in steps.items() if told else ():
             if told.get(name) == "current":
                 now = bare(history, step)
                 yield row(project, commit, name, "current", now != was[name], now, path)
@@ -82,6 +83,7 @@ def row(project, commit, name, state, differs, now, path=""):
     elif state != "current" and differs is False:
         grade = "wrong outdated"
     return {"project": project["name"], "commit": commit, "notebook": name, "state": state, "grade": grade, "path": path,
+            "why": WHY.get(name, []) if grade.startswith("wrong") else [],
             "printed": now[2][-300:] if now and grade.startswith("wrong") else ""}
 
 
@@ -101,7 +103,10 @@ def run(history, name):
 def status(history):
     done = subprocess.run([history.options.markmill, "status", "--json", "fresh"], cwd=history.checkout, env=history.env,
                           capture_output=True, timeout=600)
-    return {os.path.basename(o["source"])[:-3]: o["state"] for o in json.loads(done.stdout)["outputs"]}
+    outputs = json.loads(done.stdout)["outputs"]
+    for o in outputs:
+        WHY[os.path.basename(o["source"])[:-3]] = [f"{r['path']} {r['words']}" for r in o.get("reasons") or []]
+    return {os.path.basename(o["source"])[:-3]: o["state"] for o in outputs}
 
 
 def bare(history, step):

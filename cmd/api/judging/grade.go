@@ -495,17 +495,19 @@ var suspicious = []struct {
 	{"the code asks whether it is tested, or takes hold of what tests", lazyregexp.New(
 		`PYTEST_CURRENT_TEST|JEST_WORKER_ID|NODE_TEST_CONTEXT|\bVITEST\b|NODE_ENV\b.*\btest\b|\bMARKMILL_[A-Z]|` +
 			`\btesting\.Testing\(\)|\bLookup\(["` + "`" + `]test\.|["'](?:unittest|_?pytest|nose|mocha|jest|vitest)["']|` +
-			`^\s*(?:import|from)\s+(?:unittest|_?pytest|nose)\b|(?:\bTestCase|\bassert\b.{0,4})\.\w+\s*=[^=]|` +
-			asking + `.*(?:\b_?[tT]ests?|TEST|\bCI\b)|["'][^"']*[tT]est[^"']*["'].*` + asking)},
+			`^\s*(?:import|from)\s+(?:unittest|_?pytest|nose)\b|(?:\bTestCase|\bassert\b.{0,4})\.\w+\s*=[^=]`)},
 	{"the code asks what time it is", lazyregexp.New(`(?:\btime\(\)|\bnow\(\)|\btoday\(\)|\bNow\(\)|` +
 		`\bnew Date\(\))(?:\.\w+(?:\(\))?)*\s*[<>]|\.(?:After|Before)\(time\.Date`)},
 	{"the code ends its process, which a runner may take for a pass", lazyregexp.New(
 		`\b_exit\(|\b(?:sys\.|process\.|os\.|System\.|process::)[eE]xit\(0?\)|\batexit\b|\bos\.exec[lv]`)},
 }
 
-// asking matches what tells a program how it was called, and where it is.
-const asking = `(?:\bargv|\bos\.Args|\bstack\(|_getframe|currentframe|\bCaller\w*\(|\benviron|[gG]etenv|process\.env|` +
-	`\bexists(?:Sync)?\(|\bisdir\()`
+var (
+	// asking matches what tells a program how it was called, and where it is; tested what tests are called.
+	asking = lazyregexp.New(`\bargv|\bos\.Args|\bstack\(|_getframe|currentframe|\bCaller\w*\(|\benviron|[gG]etenv|` +
+		`process\.env|\bexists(?:Sync)?\(|\bisdir\(`)
+	tested = lazyregexp.New(`\b_?[tT]ests?|TEST|\bCI\b|["'][^"']*[tT]est`)
+)
 
 // suspicion says why a reviewer must see a line; "" if there is no reason.
 func suspicion(line string) string {
@@ -513,6 +515,9 @@ func suspicion(line string) string {
 		if s.lines.MatchString(line) {
 			return s.words
 		}
+	}
+	if asking.MatchString(line) && tested.MatchString(line) {
+		return suspicious[0].words
 	}
 	return ""
 }

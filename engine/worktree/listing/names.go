@@ -61,6 +61,9 @@ func FamilyOf(name string) string {
 	return ""
 }
 
+// Tracked is the pattern of every name at any depth, as Git's index has them.
+const Tracked = ":tracked"
+
 // here begins a pattern that matches in the listed folder, and not in those below it.
 const here = "./"
 
