@@ -180,7 +180,7 @@ func (r *rounds) step(ctx context.Context, id notebooks.StepID, both, base *judg
 	case both.late && !base.late:
 		add(review.GradeObjection, "with main's tests it does not end in time: "+both.words+"; on main it ends")
 		return nil
-	case base.counts != nil && both.counts == nil:
+	case base.counts != nil && both.counts == nil && base.ran():
 		add(review.GradeObjection, "main's tests do not start on the branch, and start on main: "+lastLine(both.output))
 		return nil
 	case len(loads) > 0 && base.ran():
@@ -403,7 +403,8 @@ func (r *rounds) notLoaded() {
 		why = gone + " is gone"
 	}
 	slices.Sort(lost)
-	words := fmt.Sprintf("%s could not be judged (%s): %s", plain.Counted(len(lost), "old test"), plain.Some(lost, 3), why)
+	words := fmt.Sprintf("%s could not be judged (%s): %s", plain.Counted(len(lost), "old test"), plain.Some(lost, 3),
+		why)
 	grade := review.GradeDecide
 	if len(lost) == 0 {
 		grade, words = review.GradeTold, "main's tests load only with the branch's version of some files: "+why

@@ -39,8 +39,8 @@ func Refused(ctx context.Context, err error) (refused, failed error) {
 }
 
 // RunRequest plans a request and runs it, or says why no run can begin. sinks, which may be nil, gives the sinks;
-// without it, they are the views of every run. sealed, which may be nil, is called with the directory when the record is
-// complete.
+// without it, they are the views of every run. sealed, which may be nil, is called with the directory when the record
+// is complete.
 func RunRequest(ctx context.Context, eng *engine.Engine, req engine.Request,
 	sinks func(*engine.Plan) (engine.Sinks, error), sealed func(dir string) error) (
 	ran *engine.Result, refused, err error) {

@@ -85,8 +85,8 @@ func Gate(ctx context.Context, repo *worktree.Source, revisions string, o GateOp
 	if err != nil {
 		return nil, err
 	}
-	g := &Gated{Pass: true, Tree: head.Name, Commit: head.Commit, Base: base, Require: level.Max(o.Require), strict: o.Strict,
-		Objections: []Objection{}}
+	g := &Gated{Pass: true, Tree: head.Name, Commit: head.Commit, Base: base, Require: level.Max(o.Require),
+		strict: o.Strict, Objections: []Objection{}}
 	in := review.Input{Base: branchreview.Tree(old, nil), BaseName: base}
 	if g.Require != "" {
 		if in.Proof, err = branchreview.Prover(old, cfg, o.Store, o.Now); err != nil {
