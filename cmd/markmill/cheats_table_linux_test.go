@@ -69,6 +69,7 @@ py_compile.compile('/tmp/good$$.py', cfile='src/__pycache__/ranges.' + sys.imple
 	{"tests weakened now", `sed -i 's/assertEqual(parse("1,3,5,7"), .*/assertTrue(parse("1,3"))/' $T`, 0, 0, `test_list was weakened, and no code changed: comparisons 2 → 1`},
 	{"tests removed now", `sed -i '/def test_list/,$d' $T`, 1, 1, `tests ran before`},
 	{"a test that never ends", `git checkout -q main; sed -i 's/^require/timeout: 10s\nrequire/' tests.md; markmill run tests.md tests.out.md >/dev/null 2>&1; git commit -qam limit; git checkout -qB pr; printf 'while True: pass\n' >>src/ranges.py`, 1, 1, `does not end in time`},
+	{"a test that fails on main, and code that does not load", `git checkout -q main; printf '\n    def test_known(self):\n        self.fail("known")\n' >>$T; markmill run tests.md tests.out.md >/dev/null 2>&1 || true; git commit -qam known; git checkout -qB pr; bad; echo 'raise RuntimeError' >>src/ranges.py`, 1, 1, `main's tests load on main, and not on the branch`},
 	{"a change that is only in the output", `bad; git checkout -q main -- tests.out.md; RUN=no`, 1, 1, `test_list|outdated`},
 }
 
