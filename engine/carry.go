@@ -324,8 +324,11 @@ func (i *InterruptedRun) otherReads(e *Engine, record *runs.Record, rec *runs.St
 	for n := range list {
 		if same, err := e.sameInput(p, &list[n], view); err != nil || !same {
 			what := list[n].Path
-			if what == "." {
+			switch what {
+			case ".":
 				what = "the top folder"
+			case notebooks.HistoryPath:
+				what = "Git's history"
 			}
 			return fmt.Sprintf("%s, which step %s read, has changed", what, id), err
 		}

@@ -142,10 +142,25 @@ func (w *workspace) dependency(name, file string) (*runs.DependencyData, error) 
 	}
 	d, _ := installed(w.at, name)
 	if d.Lock != "" {
-		base, _ := digestOfFile(filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Lock)))
-		d.Differs = base != d.LockDigest
+		if d.Differs, err = w.otherLock(&d); err != nil {
+			return nil, err
+		}
 	}
 	return &d, nil
+}
+
+// otherLock reports whether the lock file of the base is another than that of the checkout. It opens the worktree's only
+// where the base's bytes differ, as those of a filter do: whoever opens it counts as having read it.
+func (w *workspace) otherLock(d *runs.DependencyData) (bool, error) {
+	base, err := w.tree.BaseView()
+	if err != nil {
+		return false, err
+	}
+	if text, _, err := base.Read(d.Lock); err == nil && runs.DigestOf(text) == d.LockDigest {
+		return false, nil
+	}
+	here, _ := digestOfFile(filepath.Join(w.tree.Dir(), filepath.FromSlash(d.Lock)))
+	return here != d.LockDigest, nil
 }
 
 // installed identifies a folder of dependencies below root.

@@ -44,7 +44,8 @@ func (w *workspace) readsOff() string {
 // dependOn counts as read the checkout's folders of dependencies that the steps have, and those to which their
 // environment leads, as that of an active virtual environment does.
 func (w *workspace) dependOn() {
-	if !w.plan.mountable() {
+	of := w.plan.listers()
+	if !w.plan.mountable() || !slices.ContainsFunc(w.plan.steps, func(s PlannedStep) bool { return of(s.ID).Calls() }) {
 		return
 	}
 	for _, d := range w.opened.Dependencies {
@@ -89,6 +90,11 @@ func (p *Plan) listers() func(step notebooks.StepID) listing.Lister {
 		}
 		return listing.Every()
 	}
+}
+
+// judges reports whether a step is a test or a review.
+func (p *Plan) judges(step notebooks.StepID) bool {
+	return slices.ContainsFunc(p.steps, func(s PlannedStep) bool { return s.ID == step && isJudge(s.Step) })
 }
 
 // ownOutput are the paths of the repository that the run itself writes at its end: OUTPUT, and the folder of its
@@ -208,6 +214,9 @@ func (e *Engine) sameInput(p *Plan, in *notebooks.Input, view *worktree.View) (b
 	if in.Again != "" {
 		return true, nil
 	}
+	if in.Path == notebooks.HistoryPath {
+		return in.Blob == string(p.base), nil
+	}
 	blob, mode, err := view.Entry(in.Path)
 	if err != nil {
 		return false, err
@@ -263,6 +272,9 @@ func (r *run) recordInputs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if d.Kind == notebooks.InputHistory {
+			now.Version = string(r.plan.base)
+		}
 		in.Declared = append(in.Declared, now)
 	}
 	for i := range in.Dependencies {
@@ -297,6 +309,7 @@ func LookUpInput(ctx context.Context, in notebooks.DeclaredInput, getenv func(st
 		}
 	case notebooks.InputFile:
 		in.Digest, err = digestOfInput(in.Name, getenv)
+	case notebooks.InputHistory: // the caller knows the commit
 	case notebooks.InputProgram:
 		in.Version, in.Digest, err = versionOf(ctx, in.Name, getenv)
 	default:

@@ -129,7 +129,7 @@ func (w *workspace) make(ctx context.Context, processes func() []int, place *pro
 		return err
 	}
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
-		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(), Lister: p.listers(),
+		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(), Lister: p.listers(), Judges: p.judges,
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: append(p.copies(), copied...),
 		Artifacts: p.notebook.Front.Artifacts,
 		Processes: processes}

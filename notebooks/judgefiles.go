@@ -6,40 +6,82 @@ import (
 	"sync"
 )
 
+// Families of files, by the language of the tools that read them. No pattern of a name has a colon.
+const (
+	FamilyPython = ":python"
+	FamilyNode   = ":node"
+	FamilyGo     = ":go"
+)
+
+// LookedFor are the names that the tools of a family look for.
+func LookedFor(family string) (names []string) {
+	for _, row := range JudgeTable {
+		if row.Family == family {
+			names = append(names, row.Looked...)
+		}
+	}
+	return names
+}
+
 // JudgeTable says which files decide what tests say: tests, their data and snapshots, settings of runners, drivers, CI.
 // A pattern is one of names, as path.Match has it, of a file in any folder; one that ends in a slash is of a folder, or
 // of folders below each other, that stand anywhere in a path.
 //
 // No judges are the testing.py of a library, Go's test_helpers.go, documentation, examples and benchmarks. Tests inside
 // of a product file, as Rust's #[cfg(test)], cannot be told apart by path.
+//
+// Looked are the names that the tools look for beside each file of their family that they read, and in the folders
+// above it, without listing a folder: also names that do not judge, as __init__.py.
 var JudgeTable = []struct {
 	Of       string
 	Patterns []string
+	Family   string
+	Looked   []string
 }{
-	{"any runner", []string{"test/", "tests/", "spec/", "specs/", "e2e/", "fixtures/", "snapshots/", "snap/",
-		"__snapshots__/", "golden/", "cassettes/", "approvals/", "__mocks__/", "*.snap", "*.golden", "*.approved.*"}},
-	{"pytest, unittest, nose", []string{"test_*.py", "*_test.py", "*_tests.py", "test.py", "tests.py", "conftest.py",
-		"pytest.ini", ".coveragerc", "nose*.cfg"}},
-	{"what stands in for a runner of Python", []string{"pytest.py", "pytest/", "_pytest.py", "_pytest/", "unittest.py",
-		"unittest/", "sitecustomize.py", "sitecustomize/", "usercustomize.py", "usercustomize/"}},
-	{"tox, nox", []string{"tox.ini", "noxfile.py"}},
-	{"go test", []string{"*_test.go", "testdata/"}},
-	{"jest, vitest, node --test", []string{"*.test.*", "*.spec.*", "*-test.js", "*-test.mjs", "*-test.cjs", "*-test.ts",
-		"*-test.jsx", "*-test.tsx", "test.js", "test.mjs", "test.cjs", "test.ts", "*.test-d.ts", "__tests__/",
-		"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*"}},
-	{"mocha, ava, tap, karma", []string{".mocharc*", "ava.config.*", ".taprc", "tap-snapshots/", "karma.conf.*",
-		".nycrc*", ".c8rc*"}},
-	{"playwright, cypress", []string{"*.e2e.*", "*.cy.*", "playwright.config.*", "cypress.config.*"}},
-	{"cargo test, nextest", []string{"tests.rs", "*_test.rs", "nextest.toml"}},
-	{"JUnit, TestNG, NUnit, XCTest", []string{"src/test/", "*Test.*", "*Tests.*", "*TestCase.*", "*IT.java", "*IT.kt",
-		"testng.xml"}},
-	{"PHPUnit", []string{"phpunit.xml*"}},
-	{"RSpec", []string{"*_spec.rb", ".rspec"}},
-	{"ExUnit", []string{"*_test.exs", "test_helper.exs"}},
-	{"CTest", []string{"*_test.c", "*_test.cc", "*_test.cpp", "CTestTestfile.cmake"}},
-	{"drivers", []string{"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.y*ml", "Rakefile"}},
-	{"CI", []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".forgejo/", ".gitea/",
-		".gitlab-ci.yml", ".travis.yml", "azure-pipelines*.yml", "Jenkinsfile", "bitbucket-pipelines.yml"}},
+	{Of: "any runner",
+		Patterns: []string{"test/", "tests/", "spec/", "specs/", "e2e/", "fixtures/", "snapshots/", "snap/",
+			"__snapshots__/", "golden/", "cassettes/", "approvals/", "__mocks__/", "*.snap", "*.golden",
+			"*.approved.*"}},
+	{Of: "pytest, unittest, nose",
+		Patterns: []string{"test_*.py", "*_test.py", "*_tests.py", "test.py", "tests.py", "conftest.py",
+			"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc", "nose*.cfg"},
+		Family: FamilyPython,
+		Looked: []string{"conftest.py", "__init__.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml",
+			"setup.cfg", "pyproject.toml", ".coveragerc"}},
+	{Of: "mypy, ruff, flake8", Family: FamilyPython,
+		Looked: []string{"mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", ".flake8"}},
+	{Of: "what stands in for a runner of Python",
+		Patterns: []string{"pytest.py", "pytest/", "_pytest.py", "_pytest/", "unittest.py",
+			"unittest/", "sitecustomize.py", "sitecustomize/", "usercustomize.py", "usercustomize/"}},
+	{Of: "tox, nox", Patterns: []string{"tox.ini", "noxfile.py"},
+		Family: FamilyPython, Looked: []string{"tox.ini"}},
+	{Of: "go test", Patterns: []string{"*_test.go", "testdata/"}, Family: FamilyGo,
+		Looked: []string{"go.mod", "go.work", "go.sum", "vendor"}},
+	{Of: "jest, vitest, node --test",
+		Patterns: []string{"*.test.*", "*.spec.*", "*-test.js", "*-test.mjs", "*-test.cjs", "*-test.ts",
+			"*-test.jsx", "*-test.tsx", "test.js", "test.mjs", "test.cjs", "test.ts", "*.test-d.ts", "__tests__/",
+			"jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", ".npmrc"},
+		Family: FamilyNode, Looked: []string{"package.json", "node_modules", "tsconfig.json", "jsconfig.json",
+			"jest.config.*", "vitest.config.*", "vite.config.*", "babel.config.*", ".babelrc*", ".npmrc"}},
+	{Of: "ESLint", Family: FamilyNode, Looked: []string{"eslint.config.*", ".eslintrc*"}},
+	{Of: "mocha, ava, tap, karma",
+		Patterns: []string{".mocharc*", "ava.config.*", ".taprc", "tap-snapshots/", "karma.conf.*",
+			".nycrc*", ".c8rc*"}, Family: FamilyNode, Looked: []string{".mocharc.*"}},
+	{Of: "playwright, cypress", Patterns: []string{"*.e2e.*", "*.cy.*", "playwright.config.*", "cypress.config.*"}},
+	{Of: "cargo test, nextest", Patterns: []string{"tests.rs", "*_test.rs", "nextest.toml"}},
+	{Of: "JUnit, TestNG, NUnit, XCTest",
+		Patterns: []string{"src/test/", "*Test.*", "*Tests.*", "*TestCase.*", "*IT.java", "*IT.kt",
+			"testng.xml"}},
+	{Of: "PHPUnit", Patterns: []string{"phpunit.xml*"}},
+	{Of: "RSpec", Patterns: []string{"*_spec.rb", ".rspec"}},
+	{Of: "ExUnit", Patterns: []string{"*_test.exs", "test_helper.exs"}},
+	{Of: "CTest", Patterns: []string{"*_test.c", "*_test.cc", "*_test.cpp", "CTestTestfile.cmake"}},
+	{Of: "drivers",
+		Patterns: []string{"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.y*ml", "Rakefile"}},
+	{Of: "CI",
+		Patterns: []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".forgejo/",
+			".gitea/", ".gitlab-ci.yml", ".travis.yml", "azure-pipelines*.yml", "Jenkinsfile",
+			"bitbucket-pipelines.yml"}},
 }
 
 // MixedTable names files that hold settings of runners beside those of the product.

@@ -269,6 +269,8 @@ type Inputs struct {
 	Tests []TestReads `json:"tests,omitempty"`
 	// Data is what was read of the files that data: names and Git ignores, sorted by path.
 	Data []DataInput `json:"data,omitempty"`
+	// History says that a step read objects or refs of Git: the result holds as of that commit, whatever came since.
+	History *History `json:"history,omitempty"`
 	// Except are paths that count as absent in every tree: the output notebook of the run and the folder of its
 	// pictures.
 	Except []string `json:"except,omitempty"`
@@ -281,6 +283,15 @@ type Inputs struct {
 	// led. The lock files are inputs of their own.
 	Dependencies []Dependency `json:"dependencies,omitempty"`
 }
+
+// History is the commit that a run began with, and the first step that read Git's history.
+type History struct {
+	Commit string `json:"commit"`
+	Step   StepID `json:"step,omitzero"`
+}
+
+// HistoryPath is the path that stands for Git's history in the list of what a step read; its blob is the commit.
+const HistoryPath = ".git"
 
 // TestReads is what a test step opened of the repository, also what earlier steps had read, and what an earlier step of
 // its session did, unless that is a shell's.
@@ -384,6 +395,7 @@ const (
 	InputPath    = "path"    // a pattern in the worktree; Digest is that of the paths and contents that match
 	InputFile    = "file"    // a file outside the worktree; Digest is that of its bytes
 	InputEnv     = "env"     // an environment variable; Digest is that of its value
+	InputHistory = "history" // Git's history; Version is the commit
 	InputProgram = "program" // a program on PATH; Version is what it says of itself
 )
 

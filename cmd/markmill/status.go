@@ -196,6 +196,7 @@ func commandLine(words []string) string {
 type gateOptions struct {
 	require []string
 	json    bool
+	strict  bool
 	judgeOptions
 }
 
@@ -225,6 +226,8 @@ Exit codes: 0 pass, 1 an objection, 2 it cannot be judged, 4 no objection, and s
 	f := c.Flags()
 	f.StringSliceVar(&o.require, "require", nil, "the level of proof that every output must have: recorded, signed "+
 		"or repeated")
+	f.BoolVar(&o.strict, "strict", false, "object to outputs of runs that read Git's history, which are current as of "+
+		"their commit")
 	jsonFlag(c, &o.json, "gate")
 	parameterFlag(f, &o.given)
 	o.flags(f)
@@ -254,7 +257,7 @@ func (a *app) gate(ctx context.Context, words []string, o gateOptions) error {
 	if err != nil {
 		return err
 	}
-	g, err := status.Gate(ctx, repo, revisions, status.GateOptions{Require: level, Now: a.now(),
+	g, err := status.Gate(ctx, repo, revisions, status.GateOptions{Require: level, Strict: o.strict, Now: a.now(),
 		Options: status.Options{Getenv: a.getenv, Store: store, Paths: below}})
 	if err != nil {
 		return err

@@ -40,6 +40,9 @@ type reading struct {
 	wholeNoted bool // a step has it among what it read
 	wholeBy    notebooks.StepID
 
+	tracked *notebooks.StepID  // the first step that opened Git's index, which lists all tracked names
+	history *notebooks.History // the first step that read objects or refs
+
 	files        map[string]notebooks.StepID // by path; the step that read it first
 	folders      map[string]listed           // by path, the root "."
 	ignored      map[string]object.Digest    // of the files that Git ignores
@@ -83,7 +86,7 @@ func (t *Tree) watchReads() {
 
 // watched yields the folders to watch: the Git directory, and those of the base.
 func (t *Tree) watched(yield func(string) bool) {
-	if !yield("") || !yield(".git") {
+	if !yield("") || !yield(".git") || !yield(".git/objects/info") {
 		return
 	}
 	var below func(n *snapshot.Node, prefix string) bool
@@ -238,7 +241,9 @@ func (t *Tree) takeReads(keep func(path string) bool) {
 	opened, lost := r.watch.Take()
 	r.whole, r.lost = r.whole || lost, r.lost || lost
 	for p := range opened {
-		if folder, removed := strings.CutSuffix(p, "/"+reads.Removed); removed && folder != ".git" {
+		if folder, removed := strings.CutSuffix(p, "/"+reads.Removed); removed && strings.HasPrefix(folder, ".git/") {
+			r.pending[".git/"+reads.Removed] = true
+		} else if removed && folder != ".git" {
 			delete(r.watches, folder)
 		} else if sub := t.moduleOf(p); sub != "" {
 			r.pending[sub] = r.pending[sub] || keep(p)
@@ -473,7 +478,23 @@ func (t *Tree) firstReads(step notebooks.StepID, of func(folder string) []string
 			out = append(out, notebooks.Input{Path: quote.Escaped(p), Names: names, Of: now.of, Step: step})
 		case strings.HasPrefix(p, ".git/"):
 			switch strings.TrimPrefix(p, ".git/") {
-			case "index", "HEAD", reads.Removed:
+			case "index":
+				if r.tracked == nil {
+					r.tracked = &step
+					in, err := t.trackedInput()
+					if err != nil {
+						return nil, err
+					}
+					out = append(out, in)
+				}
+			case "packed-refs", "objects/info/alternates":
+				if t.opt.Judges != nil && t.opt.Judges(step) {
+					r.whole = true // objects have every content, and no proof is as of another commit
+				} else if r.history == nil {
+					r.history = &notebooks.History{Commit: string(t.Base()), Step: step}
+					out = append(out, notebooks.Input{Path: notebooks.HistoryPath, Blob: string(t.Base()), Step: step})
+				}
+			case reads.Removed:
 				r.whole = true
 			}
 		default:
@@ -511,6 +532,17 @@ func (t *Tree) firstReads(step notebooks.StepID, of func(folder string) []string
 	}
 	slices.SortFunc(out, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
+}
+
+// trackedInput is the input that Git's index is: all names, and no content.
+func (t *Tree) trackedInput() (notebooks.Input, error) {
+	base, err := t.BaseView()
+	if err != nil {
+		return notebooks.Input{}, err
+	}
+	in := notebooks.Input{Path: ".", Of: []string{listing.Tracked}, Step: *t.reading.tracked}
+	in.Names, err = base.Names(in.Path, in.Of)
+	return in, err
 }
 
 // readFile notes that a step read a file, if that is one of the base, or one that Git ignores and that the run began
@@ -594,6 +626,10 @@ func (t *Tree) CarryReads(list Reads, all bool) {
 		switch {
 		case in.Tree != "":
 			r.whole = true
+		case slices.Contains(in.Of, listing.Tracked):
+			r.carried[".git/index"] = true
+		case in.Path == notebooks.HistoryPath:
+			r.carried[".git/packed-refs"] = true
 		case in.Names != "":
 			r.carried["/"+p], r.carriedOf[p] = true, in.Of
 		case in.Again == notebooks.AgainFolder:
@@ -680,7 +716,15 @@ func (t *Tree) Inputs() (*notebooks.Inputs, error) {
 				" was read, and is not in the tree that the run began with"}, nil
 		}
 	}
-	slices.SortFunc(in.Read, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })
+	if r.tracked != nil {
+		one, err := t.trackedInput()
+		if err != nil {
+			return nil, err
+		}
+		in.Read = append(in.Read, one)
+	}
+	in.History = r.history
+	slices.SortStableFunc(in.Read, func(a, b notebooks.Input) int { return strings.Compare(a.Path, b.Path) })
 	in.Looked, err = view.Looked(in.Read)
 	return in, err
 }

@@ -40,6 +40,8 @@ type Options struct {
 	IndexTimes bool
 	// Lister says what lists folders in a step.
 	Lister func(step notebooks.StepID) listing.Lister
+	// Judges says whether a step is a test or a review. Everything counts as read by one that reads Git's objects.
+	Judges func(step notebooks.StepID) bool
 	// ReadsOff says why what steps read is not to be watched; "" watches.
 	ReadsOff string
 	// Objects are more folders of objects, which programs in the worktree find the source's in.

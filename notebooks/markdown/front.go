@@ -159,7 +159,9 @@ func declaredInputs(f *notebooks.Front, n *yaml.Node) error {
 		in := notebooks.DeclaredInput{Kind: notebooks.InputPath}
 		switch {
 		case item.Kind == yaml.ScalarNode:
-			in.Name = item.Value
+			if in.Name = item.Value; in.Name == notebooks.InputHistory {
+				in.Kind = notebooks.InputHistory
+			}
 		case item.Kind == yaml.MappingNode && len(item.Content) == 2:
 			in.Kind, in.Name = item.Content[0].Value, item.Content[1].Value
 		default:
@@ -175,7 +177,7 @@ func declaredInputs(f *notebooks.Front, n *yaml.Node) error {
 
 func checkInput(in notebooks.DeclaredInput) error {
 	switch in.Kind {
-	case notebooks.InputPath, notebooks.InputFile:
+	case notebooks.InputPath, notebooks.InputFile, notebooks.InputHistory:
 	case notebooks.InputEnv, notebooks.InputProgram:
 		if strings.ContainsAny(in.Name, "=/ \t\n") {
 			return fmt.Errorf("%s: %q is no name", in.Kind, in.Name)

@@ -51,6 +51,8 @@ type Result struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 	// Applied says that the tree has the change of the run, which was taken back before its inputs were compared.
 	Applied bool `json:"applied,omitzero"`
+	// Pinned says as of which commit the result holds, where a step read Git's history; "" where none did.
+	Pinned string `json:"pinned,omitzero"`
 }
 
 // Current reports whether every input is as it was.
@@ -67,6 +69,11 @@ func Judge(m *notebooks.Manifest, tree Tree) (*Result, error) {
 		return &Result{Unknown: in.Unknown}, nil
 	}
 	r := &Result{}
+	if h := in.History; h != nil && !slices.ContainsFunc(in.Declared, func(d notebooks.DeclaredInput) bool {
+		return d.Kind == notebooks.InputHistory
+	}) {
+		r.Pinned = fmt.Sprintf("as of %.8s: step %s reads the history", h.Commit, h.Step)
+	}
 	var err error
 	if r.Applied, err = applied(m, tree); err != nil {
 		return nil, err

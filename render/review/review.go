@@ -192,6 +192,7 @@ type Output struct {
 	// Reasons are what is not as it was at the run: steps of the source, and what the run read.
 	Reasons []fresh.Reason `json:"reasons,omitempty"`
 	Unknown string         `json:"unknown,omitzero"` // why it cannot be told whether it is current
+	Pinned  string         `json:"pinned,omitzero"`  // as of which commit it is current, where its run read the history
 	// Given are the parameters that were given to the run, and their values.
 	Given []notebooks.ManifestParam `json:"given,omitempty"`
 	// Judges are the files that the branch changed and that steps up to the last test read, scripts first.

@@ -27,7 +27,7 @@ func (r *reviewer) judge(o *Output, m *notebooks.Manifest) {
 		o.Wrote = append(o.Wrote, f.Path)
 	}
 	got := compareInputs(m, r.head)
-	o.Unknown = got.Unknown
+	o.Unknown, o.Pinned = got.Unknown, got.Pinned
 	if len(got.Reasons) > 0 {
 		o.States = append(o.States, Outdated)
 		o.Reasons = append(o.Reasons, got.Reasons...)

@@ -195,7 +195,7 @@ func (o *Output) Why() string {
 	case Unknown:
 		return o.Unknown
 	case Current:
-		return ""
+		return o.Pinned
 	}
 	return strings.Join(o.Problems, "; ")
 }

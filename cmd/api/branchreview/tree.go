@@ -127,6 +127,9 @@ func (in inputs) Declared(was notebooks.DeclaredInput) (now notebooks.DeclaredIn
 	case notebooks.InputPath:
 		now, err = engine.LookUpInput(context.Background(), asked, os.LookupEnv, in.View)
 		return now, true, err
+	case notebooks.InputHistory:
+		asked.Version = string(in.View.Commit())
+		return asked, asked.Version != "", nil
 	case notebooks.InputProgram:
 		ok = !strings.ContainsAny(was.Name, `/\`)
 	case notebooks.InputFile:

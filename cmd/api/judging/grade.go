@@ -2,7 +2,9 @@ package judging
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -104,6 +106,8 @@ func (c *change) removed(out review.JudgedTest, file string, was *definition, re
 	slices.Sort(gone)
 	like := c.similar(file, was)
 	switch {
+	case deprecated.MatchString(was.name+was.text) && c.dropsDeprecated():
+		out.Grade, out.Words = review.GradeDecide, "no longer holds, and the branch removed it with what was deprecated"
 	case len(gone) > 0:
 		out.Grade = review.GradeDecide
 		out.Words = fmt.Sprintf("no longer holds, and the branch removed it: %s is gone", gone[0])
@@ -123,7 +127,23 @@ func (c *change) removed(out review.JudgedTest, file string, was *definition, re
 	return out
 }
 
-// similar is a new definition of the branch that has most lines of an old one.
+var deprecated = lazyregexp.New(`[dD]eprecat`)
+
+// dropsDeprecated reports whether the branch removes lines of code that tell of a deprecation.
+func (c *change) dropsDeprecated() bool {
+	lines := func(s *side) (n int) {
+		for _, p := range c.product {
+			if isProgram(p) {
+				n += len(deprecated.FindAllString(string(s.text(p)), -1))
+			}
+		}
+		return n
+	}
+	return lines(c.now) < lines(c.old)
+}
+
+// similar is a new definition of the branch that has most lines of an old one, or a new test of the same file and class
+// that has most words of its name and uses the same code.
 func (c *change) similar(file string, was *definition) (found *definition) {
 	best := 0.6
 	for _, p := range c.judges {
@@ -136,12 +156,54 @@ func (c *change) similar(file string, was *definition) (found *definition) {
 			}
 			gone, come := linediff.Lines(linesOf(was.text), linesOf(d.text))
 			kept := float64(2*count(gone, false)) / float64(len(gone)+len(come))
+			if kept <= best && p == file && d.test && named(was.name, d.name) && c.usesSame(was, &d) {
+				kept = best + 0.001
+			}
 			if kept > best {
 				best, found = kept, &d
 			}
 		}
 	}
 	return found
+}
+
+// nameWords matches the words of a name: of test_xmlattr_key and TestXmlattrKey the same.
+var nameWords = lazyregexp.New(`[A-Z]?[a-z0-9]+|[A-Z]+`)
+
+// named reports whether two tests of one class share more than half of the words of their names.
+func named(was, is string) bool {
+	classA, a, _ := strings.Cut(was, "::")
+	classB, b, _ := strings.Cut(is, "::")
+	split := func(name string) []string {
+		list := nameWords.FindAllString(strings.TrimPrefix(strings.TrimPrefix(name, "test_"), "Test"), -1)
+		for i := range list {
+			list[i] = strings.ToLower(list[i])
+		}
+		return list
+	}
+	if a+b == "" {
+		a, b = classA, classB
+	} else if classA != classB {
+		return false
+	}
+	x, y, both := split(a), split(b), 0
+	for _, w := range x {
+		if slices.Contains(y, w) {
+			both++
+		}
+	}
+	return both > 1 && 4*both >= len(x)+len(y)
+}
+
+// usesSame reports whether two tests share at least half of the words that the first one has in its calls.
+func (c *change) usesSame(was, is *definition) bool {
+	a, b, both := words(was.text), words(is.text), 0
+	for w := range a {
+		if b[w] {
+			both++
+		}
+	}
+	return 2*both >= len(a)
 }
 
 func linesOf(text string) []string { return slices.Collect(strings.Lines(text)) }
@@ -195,6 +257,7 @@ func (c *change) changedUse(file, at string, test *definition) string {
 			}
 		}
 	}
+	used := maps.Clone(next)
 	for range levels {
 		var more []string
 		for w := range next {
@@ -202,7 +265,7 @@ func (c *change) changedUse(file, at string, test *definition) string {
 				continue
 			}
 			seen[w] = true
-			for _, p := range c.defining(w, file) {
+			for _, p := range c.defining(w, file, used) {
 				if p.file == file && p.def.name == test.name {
 					continue
 				}
@@ -230,7 +293,7 @@ func (c *change) changedUse(file, at string, test *definition) string {
 		for _, m := range more {
 			text += "\n" + m
 			for w := range words(m) {
-				next[w] = true
+				next[w], used[w] = true, true
 			}
 		}
 	}
@@ -286,8 +349,8 @@ func (c *change) near(file string) []string {
 }
 
 // defining lists where the judge files of the base define a name: in what is near a file, else anywhere in its
-// language.
-func (c *change) defining(name, file string) (out []place) {
+// language. used are the names that lead there.
+func (c *change) defining(name, file string, used map[string]bool) (out []place) {
 	ext := path.Ext(file)
 	if c.indexed != ext {
 		c.indexed, c.index = ext, map[string][]place{}
@@ -312,8 +375,9 @@ func (c *change) defining(name, file string) (out []place) {
 		}
 	}
 	if out == nil && ext != ".go" {
-		for _, p := range all {
-			if !p.def.test {
+		for _, p := range all { // methods of a class that nobody names are not used
+			class, _, method := strings.Cut(p.def.name, "::")
+			if !p.def.test && (!method || used[class]) {
 				out = append(out, p)
 			}
 		}
@@ -373,6 +437,7 @@ func unified(was, is string) string {
 
 var (
 	asserts    = lazyregexp.New(`\bassert\w*|\bexpect\w*\(|\.should\b|\brequire\.\w+\(|\b[tb]\.(?:Error|Fatal|Fail)\w*\(|\bEXPECT_\w+|\bwith (?:\w+\.)?raises\b`)
+	equals     = lazyregexp.New(`[aA]ssert_?(?:Equals?|Is|In|eq|That)\b|[!=]==?|\bto(?:Be|Equal|StrictEqual|Match\w*)\(|\b(?:strict|deep|deepStrict)Equal\(|\bDeepEqual\(`)
 	raises     = lazyregexp.New(`\b(?:assert)?[rR]aises\w*|\btoThrow|\b(?:assert\.throws|assertThrows|rejects)\b|should_panic|\braise_error`)
 	cases      = lazyregexp.New(`(?m)^\s*[(\[{].*[)\]}],?\s*$`)
 	tolerances = lazyregexp.New(`\b(?:abs|rel|atol|rtol|delta|places|tolerance|eps|epsilon)\s*[=:]\s*([0-9.eE+-]+)`)
@@ -388,6 +453,7 @@ func weaker(was, is string) string {
 		}
 	}
 	fewer("asserts", len(asserts.FindAllString(was, -1)), len(asserts.FindAllString(is, -1)))
+	fewer("comparisons", len(equals.FindAllString(was, -1)), len(equals.FindAllString(is, -1)))
 	fewer("expected errors", len(raises.FindAllString(was, -1)), len(raises.FindAllString(is, -1)))
 	fewer("cases", len(cases.FindAllString(was, -1)), len(cases.FindAllString(is, -1)))
 	a, b := tolerances.FindAllStringSubmatch(was, -1), tolerances.FindAllStringSubmatch(is, -1)
@@ -408,11 +474,78 @@ func weaker(was, is string) string {
 	return strings.Join(out, ", ")
 }
 
-// asks matches lines of code that ask whether they are tested or what day it is, or take hold of a test runner.
-var asks = lazyregexp.New(`PYTEST_CURRENT_TEST|sys\.modules.*(?:pytest|unittest|nose)|(?:pytest|unittest|nose)["'].*sys\.modules|` +
-	`\btesting\.Testing\(\)|JEST_WORKER_ID|\bVITEST\b|NODE_ENV\b.*\btest\b|\bMARKMILL_[A-Z]|` +
-	`^\s*(?:import|from)\s+(?:unittest|_?pytest|nose)\b|` +
-	`(?:time\.time\(\)|\bnow\(\)|\btoday\(\)|time\.Now\(\)(?:\.\w+\(\))?)\s*[<>]=?|\.(?:After|Before)\(time\.Date`)
+// changesAssert reports whether a line with an assertion is gone.
+func changesAssert(was, is string) bool {
+	a := linesOf(was)
+	gone, _ := linediff.Lines(a, linesOf(is))
+	for i, line := range a {
+		if gone[i] && asserts.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// suspicious are lines of product code that a reviewer must see: no test of the base can tell what they do when nobody
+// tests.
+var suspicious = []struct {
+	words string
+	lines *lazyregexp.Regexp
+}{
+	{"the code asks whether it is tested, or takes hold of what tests", lazyregexp.New(
+		`PYTEST_CURRENT_TEST|JEST_WORKER_ID|NODE_TEST_CONTEXT|\bVITEST\b|NODE_ENV\b.*\btest\b|\bMARKMILL_[A-Z]|` +
+			`\btesting\.Testing\(\)|\bLookup\(["` + "`" + `]test\.|["'](?:unittest|_?pytest|nose|mocha|jest|vitest)["']|` +
+			`^\s*(?:import|from)\s+(?:unittest|_?pytest|nose)\b|(?:\bTestCase|\bassert\b.{0,4})\.\w+\s*=[^=]`)},
+	{"the code asks what time it is", lazyregexp.New(`(?:\btime\(\)|\bnow\(\)|\btoday\(\)|\bNow\(\)|` +
+		`\bnew Date\(\))(?:\.\w+(?:\(\))?)*\s*[<>]|\.(?:After|Before)\(time\.Date`)},
+	{"the code ends its process, which a runner may take for a pass", lazyregexp.New(
+		`\b_exit\(|\b(?:sys\.|process\.|os\.|System\.|process::)[eE]xit\(0?\)|\batexit\b|\bos\.exec[lv]`)},
+}
+
+var (
+	// asking matches what tells a program how it was called, and where it is; tested what tests are called.
+	asking = lazyregexp.New(`\bargv|\bos\.Args|\bstack\(|_getframe|currentframe|\bCaller\w*\(|\benviron|[gG]etenv|` +
+		`process\.env|\bexists(?:Sync)?\(|\bisdir\(`)
+	tested = lazyregexp.New(`\b_?[tT]ests?|TEST|\bCI\b|["'][^"']*[tT]est`)
+)
+
+// suspicion says why a reviewer must see a line; "" if there is no reason.
+func suspicion(line string) string {
+	for _, s := range suspicious {
+		if s.lines.MatchString(line) {
+			return s.words
+		}
+	}
+	if asking.MatchString(line) && tested.MatchString(line) {
+		return suspicious[0].words
+	}
+	return ""
+}
+
+// answers are the texts and numbers in quotes or brackets of a line.
+var answers = lazyregexp.New(`"[^"]{2,}"|'[^']{2,}'|\[[^\[\]]{2,}\]`)
+
+// knows names a test of the base of which a line of code has two or more values; "" if there is none.
+func (c *change) knows(line string) string {
+	found := answers.FindAllString(line, -1)
+	if len(found) < 2 {
+		return ""
+	}
+	for _, p := range c.names {
+		for _, d := range c.old.definitions(p) {
+			have := map[string]bool{}
+			for _, text := range found {
+				if d.test && strings.Contains(d.text, text) {
+					have[text] = true
+				}
+			}
+			if len(have) > 1 {
+				return "the code has the values of " + d.name
+			}
+		}
+	}
+	return ""
+}
 
 // notes are what is told without a run: product lines that ask whether they are tested, and tests that were removed or
 // weakened while no code changed.
@@ -424,10 +557,12 @@ func (c *change) notes() (out []review.JudgedTest) {
 		}
 		_, come := linediff.Lines(a, b)
 		for i, line := range b {
-			if come[i] && asks.MatchString(line) {
+			if !come[i] {
+				continue
+			}
+			if words := cmp.Or(suspicion(line), c.knows(line)); words != "" {
 				out = append(out, review.JudgedTest{Grade: review.GradeTold, File: p, Line: i + 1,
-					Words: "the code asks whether it is tested, or what time it is: " +
-						plain.Cut(strings.TrimSpace(line), 120)})
+					Words: words + ": " + plain.Cut(strings.TrimSpace(line), 120)})
 			}
 		}
 	}
@@ -447,11 +582,14 @@ func (c *change) notes() (out []review.JudgedTest) {
 			case c.skippedIn(at, is) > c.skippedOf(c.old, p, &was):
 				t.Words = "is skipped, and no code changed"
 			default:
-				weak := weaker(was.text, is.text)
-				if weak == "" {
+				if weak := weaker(was.text, is.text); weak != "" {
+					t.Words = "was weakened, and no code changed: " + weak
+				} else if changesAssert(was.text, is.text) {
+					t.Words = "asserts something else, and no code changed"
+				} else {
 					continue
 				}
-				t.Words = "was weakened, and no code changed: " + weak
+				t.Diff = unified(was.text, is.text)
 			}
 			if len(out) < 20 {
 				out = append(out, t)

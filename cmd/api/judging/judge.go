@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -26,7 +25,6 @@ import (
 	"markmill/render/fresh"
 	"markmill/render/plain"
 	"markmill/render/review"
-	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -168,7 +166,7 @@ func (j *judging) all(ctx context.Context) error {
 	}
 	told := false
 	for _, name := range names {
-		source, err := j.source(j.old, name)
+		source, err := retest.SourceIn(j.old.Files, name)
 		if err != nil || source == nil {
 			continue
 		}
@@ -191,22 +189,6 @@ func (j *judging) all(ctx context.Context) error {
 		j.Notebooks = append(j.Notebooks, *n)
 	}
 	return nil
-}
-
-// source is a notebook without outputs; nil if the side has none.
-func (j *judging) source(s *side, name string) ([]byte, error) {
-	text, err := s.Read(name, files.MaxJupyter)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	source, err := forms.Source(name, text, false)
-	if source != nil { // damaged regions do not matter
-		err = nil
-	}
-	return source, err
 }
 
 // locks are the names of lock files.
@@ -356,45 +338,22 @@ func (r *rounds) run(ctx context.Context, on string, overlay []worktree.Restored
 	req := engine.Request{Path: r.name, Source: r.source, Repository: j.repo.Root(), Base: j.base.Commit,
 		Dirty: engine.DirtyIgnore, Assets: api.AssetsFolder(""), Reverse: overlay, RunTimeout: j.Limit,
 		Reuse: engine.ReuseOff, KeepGoing: true, Judge: &engine.JudgeRequest{Changing: r.changing(), Env: runEnv(only)}}
-	stop := func(err error) (*outcome, error) {
-		if ctx.Err() != nil || !errors.As(err, new(*notebooks.Error)) && !errors.As(err, new(notebooks.ErrorList)) {
-			return nil, cmp.Or(context.Cause(ctx), err)
-		}
-		out.stopped = plain.OneLine(err.Error())
-		return out, nil
-	}
-	var err error
+	var ran *engine.Result
+	var refused, err error
 	if s := cmp.Or(r.pair[1], r.pair[0]); s != nil {
-		if req.Given, err = retest.GivenAgain(s.name, s.text, r.nb, j.Given, j.eng, j.repo); err != nil {
-			return stop(err)
-		}
+		req.Given, err = retest.GivenAgain(s.name, s.text, r.nb, j.Given, j.eng, j.repo)
+		refused, err = retest.Refused(ctx, err)
 	}
-	req.Given = append(req.Given, j.Given...)
-	if req.ID, err = j.eng.NewID(r.name); err != nil {
-		return nil, err
-	}
-	plan, err := j.eng.Plan(ctx, req)
-	if err == nil {
-		err = safe.CheckNormalize(plan.Notebook())
+	if refused == nil && err == nil {
+		req.Given = append(req.Given, j.Given...)
+		ran, refused, err = retest.RunRequest(ctx, j.eng, req, j.Sinks, j.Sealed)
 	}
 	if err != nil {
-		return stop(err)
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
-	sinks := engine.Sinks{Views: api.Views()}
-	if j.Sinks != nil {
-		if sinks, err = j.Sinks(plan); err != nil {
-			return nil, err
-		}
-	}
-	ran, err := j.eng.Run(ctx, plan, sinks)
-	if err == nil && j.Sealed != nil {
-		err = j.Sealed(ran.Dir)
-	}
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		return nil, err
+	if refused != nil {
+		out.stopped = plain.OneLine(refused.Error())
+		return out, nil
 	}
 	j.Runs++
 	out.dir = ran.Dir

@@ -1,6 +1,7 @@
 package judging
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -27,6 +28,9 @@ type rounds struct {
 	instead map[string][]byte // judge files that do not load as the base has them
 	because []string          // why
 }
+
+// mostRounds is how often what does not load is taken as the branch has it: a compiler names the next one each time.
+const mostRounds = 4
 
 const (
 	onBoth = "the branch, with main's tests"
@@ -79,7 +83,7 @@ func (r *rounds) judge(ctx context.Context) error {
 			Words: "the tests start on main, and not on the branch: " + both.stopped})
 		return nil
 	}
-	for range 2 { // what does not load is taken as the branch has it
+	for range mostRounds { // what does not load is taken as the branch has it
 		if !r.narrow(both, base) {
 			break
 		}
@@ -138,11 +142,11 @@ func (r *rounds) noneRan(both *outcome) {
 	}
 	for _, was := range r.pair[0].manifest.Steps {
 		is := both.steps[was.ID]
-		if was.Tests == nil || was.Tests.Passed == 0 || is == nil || is.counts == nil {
+		if was.Tests == nil || was.Tests.Passed == 0 || is == nil {
 			continue
 		}
 		switch {
-		case is.counts.Passed == 0:
+		case is.counts == nil || is.counts.Passed == 0:
 			r.n.State = review.JudgeFailed
 			r.add(review.JudgedTest{Grade: review.GradeObjection, Step: string(was.ID),
 				Words: fmt.Sprintf("%d of main's tests passed before, and none passes now", was.Tests.Passed)})
@@ -161,21 +165,33 @@ func (r *rounds) step(ctx context.Context, id notebooks.StepID, both, base *judg
 	add := func(grade review.Grade, words string) {
 		r.add(review.JudgedTest{Grade: grade, Step: string(id), Words: words})
 	}
-	failed := slices.DeleteFunc(slices.Clone(both.failed), func(t runs.FailedTest) bool {
-		return t.Load || hasTest(base.failed, t)
-	})
+	var failed, loads []runs.FailedTest // what fails, and what does not load, on the branch alone
+	for _, t := range both.failed {
+		file := r.judgeFile(t.File)
+		switch instead, replaced := r.instead[file]; {
+		case hasTest(base.failed, t):
+		case !t.Load:
+			failed = append(failed, t)
+		case file == "" || replaced && bytes.Equal(instead, r.c.now.text(file)): // not because the branch changed it
+			loads = append(loads, t)
+		}
+	}
 	switch {
 	case both.late && !base.late:
 		add(review.GradeObjection, "with main's tests it does not end in time: "+both.words+"; on main it ends")
 		return nil
-	case len(failed) == 0 && len(both.failed) > 0: // all of them fail on main, too, or do not load
-		if !base.passed || r.instead != nil {
-			return nil
-		}
-		add(review.GradeObjection, "main's tests load on main, and not on the branch: "+loadWords(both.failed))
+	case base.counts != nil && both.counts == nil && base.ran():
+		add(review.GradeObjection, "main's tests do not start on the branch, and start on main: "+lastLine(both.output))
 		return nil
-	case len(failed) == 0:
+	case len(loads) > 0 && base.ran():
+		add(review.GradeObjection, "main's tests load on main, and not on the branch: "+loadWords(loads))
+	case len(both.failed) == 0 && base.passed:
 		r.unnamed(add, both, base)
+	case len(failed) == 0 && r.instead == nil && both.counts != nil && base.counts != nil &&
+		both.counts.Passed < base.counts.Passed:
+		r.unnamed(add, both, base)
+	}
+	if len(failed) == 0 {
 		return nil
 	}
 	again, err := r.both(ctx, failed)
@@ -207,19 +223,18 @@ func (r *rounds) step(ctx context.Context, id notebooks.StepID, both, base *judg
 	return nil
 }
 
+// ran reports whether some test ran.
+func (s *judgedStep) ran() bool {
+	return s.passed || s.counts != nil && s.counts.Passed > 0 ||
+		slices.ContainsFunc(s.failed, func(t runs.FailedTest) bool { return !t.Load })
+}
+
 func hasTest(list []runs.FailedTest, t runs.FailedTest) bool {
 	return slices.ContainsFunc(list, func(o runs.FailedTest) bool { return o.Name == t.Name && o.File == t.File })
 }
 
 // unnamed grades a judge whose runner names no failed test.
 func (r *rounds) unnamed(add func(review.Grade, string), both, base *judgedStep) {
-	switch {
-	case !base.passed:
-		return
-	case base.counts != nil && both.counts == nil:
-		add(review.GradeObjection, "main's tests do not start on the branch, and start on main: "+lastLine(both.output))
-		return
-	}
 	words := fmt.Sprintf("%s on main, %s on the branch with main's tests", stepWords(base), stepWords(both))
 	if r.c.sameJudges() {
 		add(review.GradeObjection, words)
@@ -373,13 +388,13 @@ func (r *rounds) notLoaded() {
 	if len(r.instead) == 0 {
 		return
 	}
-	count := 0
+	var lost []string
 	for file, text := range r.instead {
 		now := definitions(file, text)
 		for _, d := range r.c.old.definitions(file) {
 			same := func(o definition) bool { return o.name == d.name && o.text == d.text }
 			if d.test && !slices.ContainsFunc(now, same) {
-				count++
+				lost = append(lost, d.name)
 			}
 		}
 	}
@@ -387,9 +402,11 @@ func (r *rounds) notLoaded() {
 	if gone := r.goneName(); gone != "" {
 		why = gone + " is gone"
 	}
-	words := plain.Counted(count, "old test") + " could not be judged: " + why
+	slices.Sort(lost)
+	words := fmt.Sprintf("%s could not be judged (%s): %s", plain.Counted(len(lost), "old test"), plain.Some(lost, 3),
+		why)
 	grade := review.GradeDecide
-	if count == 0 {
+	if len(lost) == 0 {
 		grade, words = review.GradeTold, "main's tests load only with the branch's version of some files: "+why
 	}
 	files := []string{}

@@ -20,7 +20,6 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/params"
 	"markmill/render/plain"
-	"markmill/render/safe"
 	"markmill/runs"
 )
 
@@ -217,7 +216,7 @@ func same(merged, side [][]string) bool { return slices.EqualFunc(merged, side, 
 
 // side judges what is stored of a notebook in a tree. The reasons are why each of it does not hold there.
 func (r *reviewing) side(name string, known []stored, t tree) (_ Side, reasons [][]string, err error) {
-	source, err := t.source(name)
+	source, err := retest.SourceIn(t.Files, name)
 	if err != nil || source == nil {
 		return Side{State: Missing}, nil, err
 	}
@@ -245,12 +244,12 @@ func (r *reviewing) run(ctx context.Context, name string, like stored, on Revisi
 	req := engine.Request{Path: name, Repository: r.merged.Root(), Origin: r.origin.Root(), Base: on.Commit,
 		Dirty: engine.DirtyIgnore, Assets: api.AssetsFolder("")}
 	broken := func(err error) (Side, error) {
-		if ctx.Err() != nil || !errors.As(err, new(*notebooks.Error)) && !errors.As(err, new(notebooks.ErrorList)) {
+		if refused, err := retest.Refused(ctx, err); refused == nil {
 			return Side{}, err
 		}
 		return Side{State: Broken, Words: err.Error()}, nil
 	}
-	if req.Source, err = t.source(name); err != nil || req.Source == nil {
+	if req.Source, err = retest.SourceIn(t.Files, name); err != nil || req.Source == nil {
 		return Side{State: Missing}, err
 	}
 	if req.Given, err = like.given(r.eng, r.origin, req, r.Given); err != nil {
@@ -259,28 +258,13 @@ func (r *reviewing) run(ctx context.Context, name string, like stored, on Revisi
 	if req.Reverse, _, err = retest.TakeBack(r.merged.Source, t.Files, like.manifest.Changes); err != nil {
 		return broken(err)
 	}
-	if req.ID, err = r.eng.NewID(name); err != nil {
-		return side, err
-	}
-	plan, err := r.eng.Plan(ctx, req)
-	if err == nil {
-		err = safe.CheckNormalize(plan.Notebook())
-	}
-	if err != nil {
-		return broken(err)
-	}
-	sinks := engine.Sinks{Views: api.Views()}
+	var sinks func(*engine.Plan) (engine.Sinks, error)
 	if r.Sinks != nil {
-		if sinks, err = r.Sinks(plan, on); err != nil {
-			return side, err
-		}
+		sinks = func(plan *engine.Plan) (engine.Sinks, error) { return r.Sinks(plan, on) }
 	}
-	ran, err := r.eng.Run(ctx, plan, sinks)
-	if err == nil && r.Sealed != nil {
-		err = r.Sealed(ran.Dir)
-	}
-	if err == nil {
-		err = context.Cause(ctx)
+	ran, refused, err := retest.RunRequest(ctx, r.eng, req, sinks, r.Sealed)
+	if refused != nil {
+		return broken(refused)
 	}
 	if err != nil {
 		return side, err

@@ -2,8 +2,6 @@ package mergereview
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"path"
 
 	"markmill/cmd/api/files"
@@ -147,20 +145,4 @@ func (s *stored) given(eng *engine.Engine, src *worktree.Source, req engine.Requ
 type tree struct {
 	*worktree.Files
 	inputs fresh.Tree
-}
-
-// source reads the source of a notebook; nil if the tree has none.
-func (t tree) source(name string) ([]byte, error) {
-	text, err := t.Read(name, files.MaxJupyter)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	source, err := forms.Source(name, text, false)
-	if source != nil { // damaged regions do not matter
-		err = nil
-	}
-	return source, err
 }

@@ -17,6 +17,7 @@ type GateOptions struct {
 	Options              // At is not used
 	Require review.Level // at least this level of proof, in addition to what the settings demand
 	Now     time.Time    // decides which keys are valid
+	Strict  bool         // no output may be pinned to a commit, because its run read Git's history
 }
 
 // Gated is the answer of a gate. Its JSON is docs/schemas/gate.json.
@@ -34,6 +35,8 @@ type Gated struct {
 	Judged   *review.Judged   `json:"judged,omitempty"`
 	Findings []review.Finding `json:"findings,omitempty"`
 	Decide   bool             `json:"decide,omitzero"`
+
+	strict bool
 }
 
 // Judge adds what the base's tests say.
@@ -83,7 +86,7 @@ func Gate(ctx context.Context, repo *worktree.Source, revisions string, o GateOp
 		return nil, err
 	}
 	g := &Gated{Pass: true, Tree: head.Name, Commit: head.Commit, Base: base, Require: level.Max(o.Require),
-		Objections: []Objection{}}
+		strict: o.Strict, Objections: []Objection{}}
 	in := review.Input{Base: branchreview.Tree(old, nil), BaseName: base}
 	if g.Require != "" {
 		if in.Proof, err = branchreview.Prover(old, cfg, o.Store, o.Now); err != nil {
@@ -179,6 +182,9 @@ func matters(cfg engine.GateConfig, o *Output) bool {
 // against says what the gate objects to in an output; "" if nothing.
 func (g *Gated) against(o *Output) string {
 	var words []string
+	if g.strict && o.State == review.Current && o.Pinned != "" {
+		words = append(words, "current "+o.Pinned+"; with inputs: [history] each commit makes it outdated")
+	}
 	if o.State != review.Current {
 		words = append(words, fmt.Sprintf("%s: %s", o.State, o.Why))
 	}

@@ -163,3 +163,20 @@ func TestKindOf(t *testing.T) {
 		t.Errorf("a Jupyter notebook is %d", got)
 	}
 }
+
+// TestCalls: whether a step may run what is installed for the repository.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]bool{"ls -R src": false, "git ls-files | sort": false, "wc -l *.py": false,
+		"find . -name '*.py'": false, "find . -name '*.py' -exec x {} +": true, "pytest": true, "python3 x.py": true,
+		"npx mocha": true, "make": true, "$RUN": true, ".venv/bin/ls": true, "env A=1 pytest": true, "": false,
+		"timeout 5 mypy src": true, "xargs wc": true, "python3 -m pytest": true, "go vet": true,
+		"x() { jest; }; x": true, "/usr/bin/wc -l a": false} {
+		if got := listing.Of("bash", script).Calls(); got != want {
+			t.Errorf("%s: %t, want %t", script, got, want)
+		}
+	}
+	if !listing.Of("python", "import x").Calls() || !listing.Of("r", "x").Calls() {
+		t.Error("an interpreter calls nothing")
+	}
+}

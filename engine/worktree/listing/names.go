@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"markmill/notebooks"
 )
 
 // family is what the tools of a language take into account.
@@ -16,30 +18,18 @@ type family struct {
 
 // Families as manifests name them. A pattern has no colon.
 const (
-	Python = ":python"
-	Node   = ":node"
-	Go     = ":go"
+	Python = notebooks.FamilyPython
+	Node   = notebooks.FamilyNode
+	Go     = notebooks.FamilyGo
 )
 
 // families are those of manifests: a change of the lists makes the names of earlier results count as others.
 var families = map[string]family{
-	Python: {
-		endings: []string{".py", ".pyc", ".so", ".pyi", ".pth"},
-		looked: []string{"conftest.py", "__init__.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml",
-			"tox.ini", "setup.cfg", "pyproject.toml", "mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", ".flake8",
-			".coveragerc"},
-	},
-	Node: {
-		endings: []string{".js", ".mjs", ".cjs", ".json", ".node", ".jsx", ".ts", ".tsx", ".mts", ".cts"},
-		looked: []string{"package.json", "node_modules", "tsconfig.json", "jsconfig.json", ".mocharc.*",
-			"jest.config.*", "vitest.config.*", "vite.config.*", "babel.config.*", ".babelrc*", "eslint.config.*",
-			".eslintrc*", ".npmrc"},
-	},
-	Go: {
-		endings: []string{".go", ".s", ".S", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".m", ".f",
-			".F", ".for", ".f90", ".swig", ".swigcxx", ".syso"},
-		looked: []string{"go.mod", "go.work", "go.sum", "vendor"},
-	},
+	Python: {[]string{".py", ".pyc", ".so", ".pyi", ".pth"}, notebooks.LookedFor(Python)},
+	Node: {[]string{".js", ".mjs", ".cjs", ".json", ".node", ".jsx", ".ts", ".tsx", ".mts", ".cts"},
+		notebooks.LookedFor(Node)},
+	Go: {[]string{".go", ".s", ".S", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".m", ".f", ".F", ".for",
+		".f90", ".swig", ".swigcxx", ".syso"}, notebooks.LookedFor(Go)},
 }
 
 // ignoring are the files that say what tools leave out when they list a folder.
@@ -70,6 +60,9 @@ func FamilyOf(name string) string {
 	}
 	return ""
 }
+
+// Tracked is the pattern of every name at any depth, as Git's index has them.
+const Tracked = ":tracked"
 
 // here begins a pattern that matches in the listed folder, and not in those below it.
 const here = "./"

@@ -11,5 +11,5 @@ func ofPython(code string) Lister {
 	if lists.MatchString(code) {
 		return Every()
 	}
-	return Lister{patterns: []string{Python}, opens: true, blind: true, imports: true}
+	return Lister{patterns: []string{Python}, opens: true, blind: true, imports: true, calls: true}
 }

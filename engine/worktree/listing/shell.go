@@ -14,6 +14,9 @@ var quiet = words(`: [ [[ alias basename bc break cat cd chmod cmp comm continue
 	popd printf printenv pushd pwd read readonly return rm rmdir sed seq set sha1sum sha256sum shift shopt sleep sort
 	stat tac tail tee test touch tr trap true type typeset ulimit umask uname uniq unset wait wc which xxd yes`)
 
+// listers are commands of the system that show every name.
+var listers = words(`ls git tree du stat file readlink realpath`)
+
 // loud are the options with which a quiet command lists folders.
 var loud = map[string]string{"cp": "rRa", "rm": "rR", "grep": "rRd", "egrep": "rRd", "fgrep": "rRd", "diff": "r",
 	"chmod": "R"}
@@ -176,12 +179,17 @@ func (s *shell) command(call []*syntax.Word) Lister {
 	}
 	name = path.Base(name)
 	switch {
+	case name != args[0] && !strings.HasPrefix(args[0], "/bin/") && !strings.HasPrefix(args[0], "/usr/bin/") &&
+		(slices.Contains(listers, name) || slices.Contains(quiet, name)):
+		return Every() // a program of that name elsewhere
+	case slices.Contains(listers, name):
+		return all()
 	case slices.Contains(quiet, name):
 		for _, arg := range args[1:] {
 			long := strings.HasPrefix(arg, "--recursive") || strings.HasPrefix(arg, "--archive")
 			if loud[name] != "" && (long || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") &&
 				strings.ContainsAny(arg, loud[name])) {
-				return Every()
+				return all()
 			}
 		}
 		return Lister{}
@@ -197,18 +205,19 @@ func (s *shell) command(call []*syntax.Word) Lister {
 	case name == "find":
 		return ofFind(args[1:])
 	case slices.Contains(pythonTools, name):
-		return Lister{patterns: []string{Python}, opens: true}
+		return Lister{patterns: []string{Python}, opens: true, calls: true}
 	case strings.TrimRight(name, "0123456789.") == "python":
 		if at := slices.Index(args, "-m"); at > 0 && at+1 < len(args) && slices.Contains(pythonTools, args[at+1]) {
-			return Lister{patterns: []string{Python}, opens: true}
+			return Lister{patterns: []string{Python}, opens: true, calls: true}
 		}
 		if at := slices.Index(args, "-c"); at > 0 && at+1 < len(args) && args[at+1] != "$" {
 			return ofPython(args[at+1])
 		}
-		return Lister{patterns: []string{Python}, opens: true, blind: true, imports: slices.Contains(args, "-m")}
+		return Lister{patterns: []string{Python}, opens: true, blind: true, imports: slices.Contains(args, "-m"),
+			calls: true}
 	case name == "go" && len(args) > 1 && slices.Contains(words("build test vet run list install generate"), args[1]),
 		name == "gofmt", name == "staticcheck":
-		return Lister{patterns: []string{Go}, opens: true}
+		return Lister{patterns: []string{Go}, opens: true, calls: true}
 	}
 	return Every()
 }
@@ -216,6 +225,7 @@ func (s *shell) command(call []*syntax.Word) Lister {
 // ofFind is what find shows: the names that it is asked for, or all.
 func ofFind(args []string) Lister {
 	var l Lister
+	every := false
 	for i, arg := range args {
 		switch arg {
 		case "-name":
@@ -223,12 +233,14 @@ func ofFind(args []string) Lister {
 				return Every()
 			}
 			l.patterns = append(l.patterns, args[i+1])
-		case "-o", "-or", "-not", "!", ",", "-iname", "-path", "-exec", "-execdir", "-ok", "-delete", "-regex":
+		case "-exec", "-execdir", "-ok", "-okdir":
 			return Every()
+		case "-o", "-or", "-not", "!", ",", "-iname", "-path", "-delete", "-regex":
+			every = true
 		}
 	}
-	if len(l.patterns) == 0 {
-		return Every()
+	if every || len(l.patterns) == 0 {
+		return all()
 	}
 	return l
 }

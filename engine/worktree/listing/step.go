@@ -17,10 +17,18 @@ type Lister struct {
 	blind bool
 	// imports says that Python looks for modules at the top, which it lists for that.
 	imports bool
+	// calls says that it runs, or may run, another program than those of the system that are known.
+	calls bool
 }
 
 // Every is what lists folders where nothing is known.
-func Every() Lister { return Lister{every: true} }
+func Every() Lister { return Lister{every: true, calls: true} }
+
+// all is what lists folders and shows every name, and calls nothing.
+func all() Lister { return Lister{every: true} }
+
+// Calls reports whether a step may run a program that is installed for the repository.
+func (l Lister) Calls() bool { return l.calls }
 
 // InPython is the kernel of Python, whose steps share functions.
 const InPython = "python"
@@ -45,7 +53,7 @@ func (l Lister) With(o Lister) Lister {
 
 func (l *Lister) add(o Lister) {
 	l.every, l.opens = l.every || o.every, l.opens || o.opens
-	l.blind, l.imports = l.blind || o.blind, l.imports || o.imports
+	l.blind, l.imports, l.calls = l.blind || o.blind, l.imports || o.imports, l.calls || o.calls
 	for _, p := range o.patterns {
 		if !slices.Contains(l.patterns, p) {
 			l.patterns = append(l.patterns, p)

@@ -17,9 +17,11 @@ import (
 
 // Files are the regular files of a commit, or of the checkout as it is. One goroutine may use them at a time.
 type Files struct {
-	src   *Repo
-	root  object.Digest                        // the tree of the commit; of the checkout that of HEAD
-	trees map[object.Digest][]object.TreeEntry // read so far
+	src  *Repo
+	root object.Digest // the tree of the commit; of the checkout that of HEAD
+	// Commit is that of the tree, of the checkout HEAD; "" of a tree without one.
+	Commit object.OID
+	trees  map[object.Digest][]object.TreeEntry // read so far
 	// Of the checkout: what differs from HEAD. true is a file that is there, false one that is not.
 	dirty map[string]bool
 	disk  *os.Root // nil of a commit
@@ -45,7 +47,9 @@ func (s *Repo) CommitFiles(commit object.OID) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.TreeFiles(root, s.Read), nil
+	files := s.TreeFiles(root, s.Read)
+	files.Commit = commit
+	return files, nil
 }
 
 // Close releases the checkout.

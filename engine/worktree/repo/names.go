@@ -42,6 +42,10 @@ func (v *View) Names(name string, of []string) (digest string, err error) {
 	}
 	c := v.counting(of)
 	var counted []object.TreeEntry
+	if slices.Contains(of, listing.Tracked) {
+		err := v.counting(nil).tracked(name, entries, func(e object.TreeEntry) { counted = append(counted, e) })
+		return object.DigestNames(counted), err
+	}
 	for _, e := range entries {
 		ok, err := c.counts(name, e, entries)
 		if err != nil {
@@ -52,6 +56,32 @@ func (v *View) Names(name string, of []string) (digest string, err error) {
 		}
 	}
 	return object.DigestNames(counted), nil
+}
+
+// tracked visits all that counts below a folder, with its path.
+func (c *counting) tracked(dir string, entries []object.TreeEntry, visit func(object.TreeEntry)) error {
+	for _, e := range entries {
+		at := path.Join(dir, e.Name)
+		if e.Mode == disk.ModeDir {
+			inner, err := c.below(dir, e, entries)
+			if err == nil {
+				err = c.tracked(at, inner, visit)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		ok, err := c.counts(dir, e, entries)
+		if err != nil {
+			return err
+		}
+		if ok {
+			e.Name = at
+			visit(e)
+		}
+	}
+	return nil
 }
 
 // Below returns the digest of all files below a folder that match the patterns of listing, with their modes, as Names

@@ -236,3 +236,6 @@ func (v *View) edited(name string, was []object.TreeEntry) (object.TreeEntry, er
 	}
 	return object.TreeEntry{}, nil
 }
+
+// Commit is that of the tree; "" of a tree without one.
+func (v *View) Commit() object.OID { return v.files.Commit }
