@@ -138,13 +138,16 @@ func (r *Review) uncovered() []Finding {
 	if r.covered() {
 		return nil
 	}
-	var names []string
+	var names, judges []string
 	for _, c := range r.changed {
-		if c.code || c.judges {
+		switch {
+		case c.judges:
+			judges = append(judges, c.path)
+		case c.code:
 			names = append(names, c.path)
 		}
 	}
-	if len(names) == 0 {
+	if names = append(names, judges...); len(names) == 0 {
 		return nil
 	}
 	words := "changed, and no notebook covers it"
