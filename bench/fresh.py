@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 
-NOISE = re.compile(r"\d+(\.\d+)?\s*(ms|µs|us|s|seconds)\b|0x[0-9a-f]+|/tmp/\S+|-+|=+|\d+(\.\d+)?%")
+NOISE = re.compile(r" *\(\d+(?:ms|s)\)|\d+(\.\d+)?\s*(ms|µs|us|s|seconds)\b|0x[0-9a-f]+|/tmp/\S+|-+|=+|\d+(\.\d+)?%")
 OPENED = re.compile(r"open(?:at|at2)?\(.*\) = \d+<(/[^>]*)>$")
 IGNORED = (".git/", ".venv/", "node_modules/", "fresh/", ".pytest_cache/", ".ruff_cache/")
 INJECTED = {

@@ -149,8 +149,8 @@ func (w *workspace) dependency(name, file string) (*runs.DependencyData, error) 
 	return &d, nil
 }
 
-// otherLock reports whether the lock file of the base is another than that of the checkout. It opens the worktree's only
-// where the base's bytes differ, as those of a filter do: whoever opens it counts as having read it.
+// otherLock reports whether the lock file of the base is another than that of the checkout. It opens the worktree's
+// only where the base's bytes differ, as those of a filter do: whoever opens it counts as having read it.
 func (w *workspace) otherLock(d *runs.DependencyData) (bool, error) {
 	base, err := w.tree.BaseView()
 	if err != nil {
