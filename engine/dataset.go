@@ -83,11 +83,15 @@ func dataError(msg, hint string) error {
 	return &notebooks.Error{Kind: notebooks.KindProvider, Msg: "data: " + msg, Hint: hint}
 }
 
-// names reports whether data: names a file. It takes no file that a tool, a shell or an editor would run or obey: those
-// of byproducts, and whatever has a name that begins with a dot.
+// names reports whether data: names a file.
 func (d *dataset) names(name string) bool {
-	return d != nil && MatchesAny(d.patterns, name) && !isByproduct(name) && !strings.HasPrefix(name, ".") &&
-		!strings.Contains(name, "/.")
+	return d != nil && MatchesAny(d.patterns, name) && isData(name)
+}
+
+// isData reports whether a file may be put into the checkout. None is that a tool, a shell or an editor would run or
+// obey: those of byproducts, and whatever has a name that begins with a dot.
+func isData(name string) bool {
+	return !isByproduct(name) && !strings.HasPrefix(name, ".") && !strings.Contains(name, "/.")
 }
 
 // prefixes are the folders that the patterns begin with, without those inside of others; whole reports whether some
@@ -105,10 +109,15 @@ func (d *dataset) prefixes() (list []string, whole bool) {
 		if !strings.ContainsAny(p, "*?[\\") {
 			fixed = fixed[:len(fixed)-1] // the file itself
 		}
+		// A name alone is a folder if a pattern for all in it follows, and the checkout has no file of that name.
+		name := strings.TrimSuffix(p, "/**")
+		at, err := os.Lstat(filepath.Join(d.w.plan.root(), filepath.FromSlash(name)))
+		isFile := err == nil && at.Mode().IsRegular() && slices.Contains(d.patterns, name)
 		if len(fixed) == 0 {
-			// A name alone is a folder if a pattern for all in it follows, and the checkout has one of that name.
-			at, err := os.Lstat(filepath.Join(d.w.plan.root(), p))
-			whole = whole || !slices.Contains(d.patterns, p+"/**") || err == nil && !at.IsDir()
+			whole = whole || !slices.Contains(d.patterns, p+"/**") || isFile
+			continue
+		}
+		if isFile && name != p {
 			continue
 		}
 		all = append(all, path.Join(fixed...))
@@ -461,13 +470,15 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 	for _, name := range removed {
 		data.Files = append(data.Files, runs.DataFile{Path: worktree.ShownPath(name), Named: true, Removed: true})
 	}
-	if left != nil {
-		return errors.Join(left, record.SumData(data.Files), r.rec.emit(runs.DataKept, "", &data))
+	if left == nil {
+		if err = record.DropLayers(); err == nil {
+			err = r.publishData(ctx, &data)
+		}
 	}
-	if err := record.DropLayers(); err != nil {
+	if err = errors.Join(left, err, r.rec.emit(runs.DataKept, "", &data)); err != nil {
 		return err
 	}
-	return r.publishData(ctx, &data)
+	return record.DropLayers()
 }
 
 // digestsOf reads the files that are kept, two at a time.
@@ -493,43 +504,49 @@ func (w *workspace) keepTree(err error) error {
 	return fmt.Errorf("what the run wrote and Git ignores is still in %s, which is kept: %w", w.tree.Dir(), err)
 }
 
-// publishData records what was written, and puts what data: names into the checkout.
+// publishData puts what data: names into the checkout, and marks it.
 func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
-	named := slices.ContainsFunc(data.Files, func(f runs.DataFile) bool { return f.Named })
 	passed := len(r.verdict.blockers) == 0 && !r.verdict.blocked && ctx.Err() == nil && r.whole.Err() == nil
-	if data.Published = named && (passed || r.ws.data.always && !r.verdict.leaks()); !data.Published {
-		return errors.Join(r.rec.record.SumData(data.Files), r.rec.emit(runs.DataKept, "", data))
+	var named []*runs.DataFile
+	for i := range data.Files {
+		if f := &data.Files[i]; f.Named {
+			named = append(named, f)
+		}
 	}
-	store := r.eng.Store(r.plan.root())
-	return store.Publishing(func() error {
-		var differ []string
-		put := dataPut{store: store, root: r.plan.root(), record: r.rec.record, run: r.id,
-			notebook: r.plan.request.Path, before: r.ws.data.before, now: r.eng.Now()}
-		if s := r.plan.request.Sweep; s != nil {
-			put.sweep = s.ID
-		}
-		for _, f := range data.Files {
-			if !f.Named {
-				continue
+	if len(named) == 0 || !passed && (!r.ws.data.always || r.verdict.leaks()) {
+		return nil
+	}
+	put, err := r.eng.newDataPut(r.plan.source, r.rec.record, r.id, r.plan.request.Path)
+	if err != nil {
+		return err
+	}
+	put.before = r.ws.data.before
+	if s := r.plan.request.Sweep; s != nil {
+		put.sweep = s.ID
+	}
+	return put.store.Publishing(func() error {
+		free := true
+		for _, f := range named {
+			why, hint := put.never(worktree.RawPath(f.Path)), "the run's is kept in "+r.rec.record.DataDir()
+			if why != "" {
+				why = f.Path + " is not put into the checkout: " + why
+			} else if why = put.conflict(*f); why != "" {
+				hint = "the run's is kept: markmill runs apply --data --force " + string(r.id) +
+					" puts it into the checkout"
 			}
-			if why := put.conflict(f); why != "" {
-				differ = append(differ, f.Path)
+			if why != "" {
+				free = false
 				r.verdict.block(runs.Blocker{Code: runs.CodeDataConflict, Paths: []string{f.Path}, Message: why,
-					Hint: "the run's is kept: markmill runs apply --data --force " + string(r.id) +
-						" puts it into the checkout"})
+					Hint: hint})
 			}
 		}
-		data.Published = len(differ) == 0
-		kept, _ := data.Split()
-		err := errors.Join(r.rec.record.SumData(kept), r.rec.emit(runs.DataKept, "", data))
-		if err != nil || !data.Published {
+		if !free {
+			return nil
+		}
+		if err := r.rec.record.ListData(data); err != nil {
 			return err
 		}
-		_, published := data.Split()
-		if err := put.all(published); err != nil {
-			return err
-		}
-		return r.rec.record.DropLayers()
+		return put.all(named)
 	})
 }
 
@@ -537,12 +554,41 @@ func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
 type dataPut struct {
 	store    runs.Store
 	root     string
+	tracked  map[string]bool // by Git, in the checkout
+	rules    outfile.Rules
 	record   *runs.Record
 	run      runs.RunID
 	notebook string
 	sweep    runs.SweepID
-	before   map[string]disk.Stat // nil: no run has looked
+	before   map[string]disk.Stat // what the checkout had when the run began
 	now      time.Time
+}
+
+// newDataPut reads what keeps a file out of the checkout of a source.
+func (e *Engine) newDataPut(src *worktree.Source, record *runs.Record, run runs.RunID, notebook string) (*dataPut,
+	error) {
+	p := &dataPut{store: e.Store(src.Root()), root: src.Root(), tracked: map[string]bool{}, record: record, run: run,
+		notebook: notebook, before: map[string]disk.Stat{}, now: e.Now()}
+	around, err := checkoutAround(src.Root())
+	p.rules.Checkout = func(string) (*outfile.Checkout, error) { return around, nil }
+	return p, errors.Join(err, src.EachTracked(func(path []byte) bool { p.tracked[string(path)] = true; return true }))
+}
+
+// never says why a file is not put into the checkout, whoever wants it there; "" if it may be.
+func (p *dataPut) never(name string) string {
+	for at := name; at != "."; at = path.Dir(at) { // it may be in a submodule
+		if p.tracked[at] {
+			return "Git tracks " + at
+		}
+	}
+	if !isData(name) {
+		return "a tool or a shell may obey a file of that name"
+	}
+	real := disk.RealPath(p.root)
+	if err := p.rules.Allows(name, real, filepath.Join(real, filepath.FromSlash(name))); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // conflict says why a file may not be put into the checkout: somebody else changed it since the run began, or something
@@ -588,76 +634,102 @@ func (p *dataPut) conflict(f runs.DataFile) string {
 	return f.Path + " was made in the checkout while the run went on"
 }
 
-// ApplyData moves the files that are kept beside a record into the checkout: all, or none where differ says why. before
-// is called before the first file moves.
+// AppliedData is what became of the files that are kept beside a record.
+type AppliedData struct {
+	Done   []string // paths of those that are in the checkout now
+	Differ []string // why none was put there
+	Left   []string // those that never are, each with the reason
+}
+
+// ApplyData moves the files that are kept beside a record into the checkout: all that may be there, or none where
+// some differ from what the run found. before is called before the first file moves.
 func (e *Engine) ApplyData(src *worktree.Source, run *runs.Run, record *runs.Record, force bool,
-	before func(names []string) error) (done, differ []string, err error) {
-	store := e.Store(src.Root())
-	files := record.Keeps(run.Data)
-	if len(files) == 0 {
-		return nil, nil, nil
+	before func(names []string) error) (done AppliedData, err error) {
+	kept := record.Keeps(run.Data)
+	if len(kept) == 0 {
+		return done, nil
 	}
-	put := dataPut{store: store, root: src.Root(), record: record, run: run.ID, notebook: run.Started.Notebook,
-		before: map[string]disk.Stat{}, now: e.Now()}
-	for _, f := range files {
-		done = append(done, f.Path)
-		name := worktree.RawPath(f.Path)
-		if st, err := disk.StatAt(src.Root(), name); err == nil && max(st.Mtime, st.Ctime) < run.StartedAt.UnixNano() {
-			put.before[name] = st
+	put, err := e.newDataPut(src, record, run.ID, run.Started.Notebook)
+	if err != nil {
+		return done, err
+	}
+	return done, put.store.Publishing(func() error {
+		var files []*runs.DataFile
+		for i := range kept {
+			f := &kept[i]
+			name := worktree.RawPath(f.Path)
+			if why := put.never(name); why != "" {
+				done.Left = append(done.Left, f.Path+": "+why)
+				continue
+			}
+			st, err := disk.StatAt(put.root, name)
+			if err == nil && max(st.Mtime, st.Ctime) < run.StartedAt.UnixNano() {
+				put.before[name] = st
+			}
+			if why := put.conflict(*f); why != "" && !force {
+				done.Differ = append(done.Differ, why)
+			}
+			files = append(files, f)
 		}
-		if why := put.conflict(f); why != "" && !force {
-			differ = append(differ, why)
+		if len(done.Differ) > 0 || len(files) == 0 {
+			return nil
 		}
-	}
-	if len(differ) > 0 {
-		return nil, differ, nil
-	}
-	return done, nil, store.Publishing(func() error {
-		err := before(done)
+		var names []string
+		for _, f := range files {
+			names = append(names, f.Path)
+		}
+		err := before(names)
 		if err == nil {
 			err = put.all(files)
 		}
 		if err == nil {
-			err = record.DropLayers()
+			done.Done, err = names, record.DropLayers()
 		}
 		return err
 	})
 }
 
-// all puts files into the checkout: first those are removed that the run removed.
-func (p *dataPut) all(files []runs.DataFile) error {
+// all puts files into the checkout and marks them: first those are removed that the run removed.
+func (p *dataPut) all(files []*runs.DataFile) error {
 	for _, removed := range []bool{true, false} {
 		for _, f := range files {
-			if f.Removed == removed {
-				if err := p.one(f); err != nil {
-					return fmt.Errorf("%s cannot be put into the checkout, and is kept: %w", f.Path, err)
-				}
+			if f.Removed != removed {
+				continue
 			}
+			if err := p.one(f); err != nil {
+				return fmt.Errorf("%s cannot be put into the checkout, and is kept: %w", f.Path, err)
+			}
+			f.Published = true
 		}
 	}
 	return nil
 }
 
-// one puts a file into the checkout, or removes it there, and notes which run did.
-func (p *dataPut) one(f runs.DataFile) error {
+// one puts a file into the checkout, or removes it there. First it notes which run does, and of what file: a rename
+// keeps that.
+func (p *dataPut) one(f *runs.DataFile) error {
 	name := worktree.RawPath(f.Path)
-	at := filepath.Join(p.root, filepath.FromSlash(name))
 	if f.Removed {
-		if err := outfile.Reserved(at); err != nil {
-			return err
-		}
-		if err := os.Remove(at); !disk.Gone(err) {
+		if err := os.Remove(filepath.Join(p.root, filepath.FromSlash(name))); !disk.Gone(err) {
 			return err
 		}
 		return nil
 	}
-	if err := outfile.Place(filepath.Join(p.record.DataDir(), filepath.FromSlash(name)), p.root, name); err != nil {
-		return err
-	}
-	st, err := disk.StatAt(p.root, name)
+	st, err := disk.StatAt(p.record.DataDir(), name)
 	if err != nil {
 		return err
 	}
-	return p.store.Know(runs.KnownFile{Path: f.Path, Bytes: st.Size, Mtime: st.Mtime, Inode: st.Inode, Digest: f.Digest,
-		Run: p.run, Notebook: p.notebook, Sweep: p.sweep, Time: p.now})
+	known := runs.KnownFile{Path: f.Path, Bytes: st.Size, Mtime: st.Mtime, Inode: st.Inode, Digest: f.Digest,
+		Run: p.run, Notebook: p.notebook, Sweep: p.sweep, Time: p.now}
+	if err = p.store.Know(known); err != nil {
+		return err
+	}
+	if err := outfile.Place(filepath.Join(p.record.DataDir(), filepath.FromSlash(name)), p.root, name); err != nil {
+		return err
+	}
+	if st, err = disk.StatAt(p.root, name); err != nil || st.Inode == known.Inode {
+		return err
+	}
+	known.Mtime, known.Inode = st.Mtime, st.Inode // it was copied
+	return p.store.Know(known)
 }

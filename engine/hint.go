@@ -73,21 +73,14 @@ func (r *run) refusedByOverlay(done *runs.StepFinishedData) string {
 	if r.ws.opened == nil {
 		return ""
 	}
-	text := r.endOf(done.Stderr.File)
-	if done.Error != nil {
-		text = done.Error.Value + "\n" + text
-	}
-	for line := range strings.Lines(text) {
-		if !overlayRefuses.MatchString(line) {
-			continue
-		}
+	return r.failed(done, overlayRefuses, func(name string) string {
 		for _, d := range r.ws.opened.Dependencies {
-			if strings.Contains(line, d.Path) {
+			if strings.Contains(name, d.Path) {
 				return fmt.Sprintf("%[1]s is mounted over the checkout's: it cannot be removed or renamed, and who is "+
 					"not root can neither rename a folder of the checkout in it nor write a file of another group; "+
 					"--copy %[1]s gives the run a folder of its own", d.Path)
 			}
 		}
-	}
-	return ""
+		return ""
+	})
 }

@@ -149,7 +149,7 @@ func TestHowStepsEnd(t *testing.T) {
 			want: "a pass, t pass, b pass"},
 		"written after the test": {steps: step("#t .test", "print x") + step("#b", "write x 1"), status: runs.Pass,
 			want: "t pass, b pass"},
-		"checkout": {steps: step("#a", "call spoil"), status: runs.Fail,
+		"checkout": {front: "sandbox: off\n", steps: step("#a", "call spoil"), status: runs.Fail,
 			blockers: []string{"the source checkout changed|spoilt.txt"}, want: "a pass"},
 		"server": {steps: step("#a", "leave 40 0\nleave 41 40") + step("#b", "print x"), status: runs.Pass,
 			want: "a pass, b pass"},

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,13 +27,13 @@ type DataFile struct {
 	Named   bool `json:"data,omitzero"`
 	Removed bool `json:"removed,omitzero"` // the run removed it; only of files that data: names
 	Secret  bool `json:"secret,omitzero"`  // its bytes show the value of a secret of the run
+	// Published says that it was put into the checkout, or removed there. All others are kept beside the record.
+	Published bool `json:"published,omitzero"`
 }
 
 // DataWritten is the data of data.written.
 type DataWritten struct {
 	Files []DataFile `json:"files"`
-	// Published says that those that data: names are in the checkout. All others are kept beside the record.
-	Published bool `json:"published,omitzero"`
 	// Read are those of the data that the run read which an earlier run wrote.
 	Read []DataRead `json:"read,omitempty"`
 }
@@ -49,14 +48,14 @@ type DataRead struct {
 	Time     time.Time `json:"time"` // when it was put into the checkout
 }
 
-// Split returns the files that are kept beside the record, and those that were put into the checkout.
+// Split returns the files that were kept beside the record, and those that were put into the checkout.
 func (d *DataWritten) Split() (kept, published []DataFile) {
 	if d == nil {
 		return nil, nil
 	}
 	for _, f := range d.Files {
 		switch {
-		case d.Published && f.Named:
+		case f.Published:
 			published = append(published, f)
 		case !f.Removed:
 			kept = append(kept, f)
@@ -67,15 +66,15 @@ func (d *DataWritten) Split() (kept, published []DataFile) {
 
 // Keeps lists the files that are kept beside the record now.
 func (r *Record) Keeps(d *DataWritten) (list []DataFile) {
-	if d == nil || r.DataDir() == "" {
+	if d == nil {
 		return nil
 	}
-	for _, f := range d.Files {
-		if _, err := os.Lstat(filepath.Join(r.DataDir(), filepath.FromSlash(f.Path))); err == nil {
-			list = append(list, f)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(d.Files), func(f DataFile) bool { return !r.keeps(f.Path) })
+}
+
+func (r *Record) keeps(path string) bool {
+	dir := r.DataDir()
+	return dir != "" && exists(filepath.Join(dir, filepath.FromSlash(path)))
 }
 
 // Of are the files of those paths.
@@ -98,11 +97,11 @@ func Bytes(files []DataFile) (n int64) {
 
 // Names of the folder that keeps what a run wrote beside its record.
 const (
-	DataFolder  = "data"  // in the store: a folder a run
-	dataFiles   = "files" // by their paths in the worktree
-	dataLayers  = "upper" // what is being written, a folder for each folder of data:
-	dataLayer   = "files" // in each of them
-	dataPending = "bytes" // how many bytes are kept
+	DataFolder = "data"       // in the store: a folder a run
+	dataFiles  = "files"      // by their paths in the worktree
+	dataLayers = "upper"      // what is being written, a folder for each folder of data:
+	dataLayer  = "files"      // in each of them
+	dataList   = "files.json" // DataWritten, before the first file is put into the checkout
 )
 
 func (s Store) dataDir(id RunID) string { return filepath.Join(s.Dir, DataFolder, string(id)) }
@@ -137,6 +136,10 @@ func (r *Record) DataLayer(folder string) (upper, files string, err error) {
 // alive. It removes folders that are empty.
 func (r *Record) SettleData() error {
 	dir := r.dataDir()
+	half, _ := filepath.Glob(filepath.Join(dir, TempPrefix+"*")) // a list that a kill cut
+	for _, name := range half {
+		_ = os.Remove(name)
+	}
 	layers, err := os.ReadDir(filepath.Join(dir, dataLayers))
 	if dir == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -314,7 +317,7 @@ func (r *Record) DigestData(path string) (f DataFile, err error) {
 		in = file
 	}
 	sum, mask := NewHasher(), r.writer.mask
-	buf, held := make([]byte, 1<<20), 0
+	buf, held := make([]byte, min(1<<20, was.Size()+1)), 0 // one of its own size: there may be many small files
 	for {
 		n, err := in.Read(buf[held:])
 		sum.Write(buf[held : held+n])
@@ -343,20 +346,14 @@ func (r *Record) DigestData(path string) (f DataFile, err error) {
 	return f, err
 }
 
-// SumData notes how many bytes are kept, for Prune.
-func (r *Record) SumData(files []DataFile) error {
-	_, err := r.writer.WriteFile(filepath.Join(r.dataDir(), dataPending), strconv.AppendInt(nil, Bytes(files), 10))
-	return err
+// ListData notes what is kept and what of it is about to be put into the checkout. If the run is killed meanwhile, its
+// record is completed from that.
+func (r *Record) ListData(data *DataWritten) error {
+	return r.writer.WriteJSON(filepath.Join(r.dataDir(), dataList), data)
 }
 
 // DataBytes is how much data is kept of a run.
-func (s Store) DataBytes(id RunID) int64 {
-	text, err := os.ReadFile(filepath.Join(s.dataDir(id), dataPending))
-	if err == nil {
-		n, _ := strconv.ParseInt(string(text), 10, 64)
-		return n
-	}
-	var n int64
+func (s Store) DataBytes(id RunID) (n int64) {
 	_ = EachFile(s.dataDir(id), func(_ string, info fs.FileInfo) error { n += info.Size(); return nil })
 	return n
 }
@@ -415,7 +412,7 @@ func (c *check) data() {
 	}
 }
 
-// recoverData lists what is kept of a run that was interrupted before it could.
+// recoverData lists what is kept of a run that was interrupted before it could, and what it had put into the checkout.
 func (r *Record) recoverData(run *Run) (*DataWritten, error) {
 	if err := r.SettleData(); err != nil {
 		return nil, err
@@ -425,7 +422,22 @@ func (r *Record) recoverData(run *Run) (*DataWritten, error) {
 		return nil, nil
 	}
 	var data DataWritten
+	listed := map[string]bool{}
+	if text, err := os.ReadFile(filepath.Join(r.dataDir(), dataList)); err == nil {
+		if err := codec.Unmarshal(text, &data); err != nil {
+			return nil, err
+		}
+	}
+	for i := range data.Files {
+		f := &data.Files[i]
+		listed[f.Path] = true
+		there := exists(filepath.Join(run.Started.Repository, filepath.FromSlash(f.Path)))
+		f.Published = f.Named && !r.keeps(f.Path) && there != f.Removed
+	}
 	err := EachFile(dir, func(name string, _ fs.FileInfo) error {
+		if listed[filepath.ToSlash(name)] {
+			return nil
+		}
 		f, err := r.DigestData(filepath.Join(dir, name))
 		f.Path = filepath.ToSlash(name)
 		data.Files = append(data.Files, f)
@@ -434,7 +446,7 @@ func (r *Record) recoverData(run *Run) (*DataWritten, error) {
 	if err != nil || len(data.Files) == 0 {
 		return nil, err
 	}
-	return &data, r.SumData(data.Files)
+	return &data, nil
 }
 
 // KnownFile is what is known of a file of the checkout that data: names: its content, and which run put it there.
@@ -470,6 +482,7 @@ func (s Store) Know(k KnownFile) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return cannotWrite(file, err)
 	}
+	_ = os.Remove(file) // a rename onto a file makes some file systems wait for the disk, and losing this loses little
 	return s.Writer.WriteJSON(file, k)
 }
 

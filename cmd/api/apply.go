@@ -102,16 +102,16 @@ func Branch(ctx context.Context, eng *engine.Engine, src *worktree.Source, run *
 	return eng.Branch(ctx, src, run, record, name)
 }
 
-// ApplyData moves what a run wrote and Git ignores, and is kept beside its record, into the checkout of src: all of it,
-// or nothing where files changed since the run began, which differ says, unless force is set. It asks for an acceptance
+// ApplyData moves what a run wrote and Git ignores, and is kept beside its record, into the checkout of src: all of it
+// that may be there, or nothing where files changed since the run began, unless force is set. It asks for an acceptance
 // as Apply does.
-func ApplyData(eng *engine.Engine, src *worktree.Source, run *runs.Run, dir string, force bool) (done, differ []string,
-	err error) {
+func ApplyData(eng *engine.Engine, src *worktree.Source, run *runs.Run, dir string, force bool) (engine.AppliedData,
+	error) {
 	record := runs.At(dir)
 	line := Applied{Time: eng.Now().UTC(), RunID: run.ID, Status: run.Status(), Checkout: src.Root(), User: eng.User,
 		Forced: force}
 	if err := eng.CheckAcceptance(src, run, record); err != nil {
-		return nil, nil, err
+		return engine.AppliedData{}, err
 	}
 	return eng.ApplyData(src, run, record, force, func(names []string) error {
 		line.Data = names

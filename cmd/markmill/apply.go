@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/files"
 	"markmill/engine"
 	"markmill/engine/worktree/apply"
 	"markmill/notebooks"
@@ -34,7 +35,8 @@ with run --branch, and the checkout stays as it is.
 
 With --data the files that the run wrote and Git ignores, which are kept beside its record, are moved into the checkout
 instead: by one rename each, and all of them or none. A file that changed in the checkout since the run began is named,
-and stays as it is unless --force is given.
+and stays as it is unless --force is given. Left where they are, and named, are files that Git tracks in the checkout and
+files that a tool or a shell may obey, such as .env.
 
 The new files are written beside the checkout first and then renamed into place. A kill in between leaves
 each file old or new, and the same command again finishes the apply.
@@ -197,20 +199,28 @@ func (a *app) applyData(word string, force, asJSON bool) error {
 		return err
 	}
 	out := appliedRun{RunID: run.ID, Files: []runs.ChangedFile{}}
-	done, differ, err := api.ApplyData(eng, eng.Source, run, dir, force)
+	got, err := api.ApplyData(eng, eng.Source, run, dir, force)
 	if err != nil {
 		return err
 	}
 	code := exitPass
 	switch {
-	case len(differ) > 0:
-		code, out.Message = exitFail, strings.Join(differ, "; ")+": nothing was changed; --force puts the run's there"
-	case len(done) == 0:
+	case len(got.Differ) > 0:
+		code, out.Message = exitFail, strings.Join(got.Differ, "; ")+
+			": nothing was changed; --force puts the run's there"
+	case len(got.Done) > 0:
+		out.Applied, out.Data = true, got.Done
+		out.Message = fmt.Sprintf("put into the checkout: %s, %s", plain.Some(got.Done, 5),
+			plain.Size(runs.Bytes(run.Data.Of(got.Done))))
+	case len(got.Left) == 0:
 		out.Message = fmt.Sprintf("no data is kept of run %s", run.ID)
-	default:
-		out.Applied, out.Data = true, done
-		out.Message = fmt.Sprintf("put into the checkout: %s, %s", plain.Some(done, 5),
-			plain.Size(runs.Bytes(run.Data.Of(done))))
+	}
+	if len(got.Left) > 0 {
+		if len(got.Done) == 0 {
+			code = exitFail
+		}
+		left := fmt.Sprintf("left in %s: %s", files.Short(runs.At(dir).DataDir()), plain.Some(got.Left, 5))
+		out.Message = strings.TrimPrefix(out.Message+"; "+left, "; ")
 	}
 	a.line(out.Message)
 	if asJSON {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +26,7 @@ import (
 
 // crashNotebook makes a run write everything that a run can write.
 const crashNotebook = `---
+data: data/**
 params:
   word: {type: string, default: x}
 ---
@@ -33,6 +35,7 @@ params:
 ` + "```bash {#change}" + `
 printf '%s\n' "$word" >> old; mkdir -p new; printf 'a\0b' > new/binary; git rm -q gone
 glue word "$word"
+cp data/old.csv data/new.csv; echo new > data/old.csv; rm data/gone.csv; echo left > left.log
 ` + "```" + `
 
 ` + "```python {#picture}" + `
@@ -72,8 +75,11 @@ func newCrashBed(t *testing.T) *crashBed {
 	}
 	b := &crashBed{program: builtProgram(t), template: filepath.Join(t.TempDir(), "template")}
 	command(t, "", "git", "-c", "init.defaultBranch=main", "init", "-q", noHooks, b.template)
+	if err := os.Mkdir(filepath.Join(b.template, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{"old": "one\n", "gone": "away\n", "task.md": crashNotebook,
-		".gitignore": "/o/\n"} {
+		".gitignore": "/o/\n/data/\n*.log\n", "data/old.csv": "old\n", "data/gone.csv": "gone\n"} {
 		write(t, filepath.Join(b.template, name), text)
 	}
 	command(t, b.template, "git", "add", ".")
@@ -270,6 +276,7 @@ func (r *trial) judge() {
 	r.checkOutput(dir, kept)
 	if len(kept) > 0 {
 		r.checkRecord(dir, completed)
+		r.checkData(dir)
 	} else if _, err := os.Lstat(dir); dir != "" && err == nil {
 		r.Errorf("a run that was cut before its first event is kept: %s", dir)
 	}
@@ -412,6 +419,64 @@ func (r *trial) checkAgain(dir string, run *runs.Run) {
 	}
 }
 
+// checkData wants what the first step wrote and Git ignores to be in the checkout or beside the record, whole, and where
+// the record says; and the checkout's files as they were or as the run made them.
+func (r *trial) checkData(dir string) {
+	r.Helper()
+	run, _, err := runs.At(dir).Load()
+	if err != nil {
+		return // checkRecord says so
+	}
+	text := func(folder, name string) string {
+		b, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
+		if err != nil {
+			return "none"
+		}
+		return string(b)
+	}
+	done := len(run.Steps) > 0 && run.Steps[0].Finished != nil && run.Steps[0].Status() == runs.StepPassed
+	beside, still := runs.At(dir).DataDir(), r.keepsTree()
+	for name, is := range map[string][2]string{"data/old.csv": {"old\n", "new\n"}, "data/new.csv": {"none", "old\n"},
+		"left.log": {"none", "none"}} {
+		made := cmp.Or(map[string]string{"left.log": "left\n"}[name], is[1])
+		here, kept := text(r.repo, name), text(beside, name)
+		if still { // the run says that it could not be moved
+			for _, pattern := range []string{filepath.Join(r.cache(), "work", "*", "tree", "repo", name),
+				filepath.Join(filepath.Dir(beside), "upper", "*", "files", filepath.Base(name))} {
+				found, _ := filepath.Glob(pattern)
+				for _, at := range found {
+					if now := text(at, ""); now == made {
+						kept = now
+					}
+				}
+			}
+		}
+		if !slices.Contains(is[:], here) {
+			r.Errorf("%s in the checkout is %q", name, here)
+		}
+		if done && here != made && kept != made {
+			r.Errorf("%s is lost: %q in the checkout, %q beside the record", name, here, kept)
+		}
+		var listed []runs.DataFile
+		if run.Data != nil {
+			listed = run.Data.Of([]string{name})
+		}
+		switch {
+		case !done || still:
+		case len(listed) != 1:
+			r.Errorf("the record lists %s %d times", name, len(listed))
+		case listed[0].Published != (here == made && kept == "none"):
+			r.Errorf("the record says of %s %v: %q in the checkout, %q beside the record", name, listed[0], here, kept)
+		}
+	}
+}
+
+// keepsTree reports whether the run says that its worktree is kept, since ignored files in it could not be moved.
+func (r *trial) keepsTree() bool {
+	words, _ := os.ReadFile(r.errs)
+	return bytes.Contains(words, []byte("Git ignores is still in "))
+}
+
 // checkLeft wants nothing of the run outside its record.
 func (r *trial) checkLeft(dir string) {
 	r.Helper()
@@ -464,10 +529,12 @@ func (r *trial) checkFiles(dir string) {
 	half := func(path, name string) bool { return strings.HasPrefix(name, ".tmp-") || name == ".lock" }
 	walk(filepath.Join(r.repo, "o"), half)
 	if _, err := os.Stat(dir); err == nil && dir != "" {
-		walk(filepath.Join(r.repo, ".markmill"), half)
+		walk(filepath.Join(r.repo, ".markmill"), func(path, name string) bool { // what is known is shared by live runs
+			return half(path, name) && filepath.Base(filepath.Dir(path)) != "known"
+		})
 	}
 	walk(filepath.Join(r.cache(), "work"), func(path, name string) bool {
-		return filepath.Dir(path) == filepath.Join(r.cache(), "work")
+		return filepath.Dir(path) == filepath.Join(r.cache(), "work") && !r.keepsTree()
 	})
 	walk(r.tmp(), func(path, name string) bool { return filepath.Dir(path) == r.tmp() })
 	if len(left) > 0 {

@@ -20,8 +20,8 @@ import (
 // Markmill, can join the user namespace that a place needs where the user is not root. What it starts are children of
 // Markmill all the same (CLONE_PARENT), so that a Family finds and ends them as any others. When Markmill is gone,
 // however it went, the system closes its end of the socket between them. Then the first process is the run's warden: it
-// ends every process with the run's mark, and itself, and with the last process the system removes the namespace and its
-// mounts. If a step ended it, a warden takes its place at once.
+// ends every process with the run's mark, and itself, and with the last process the system removes the namespace and
+// its mounts. If a step ended it, a warden takes its place at once.
 type Place struct {
 	proc   *os.Process
 	warden *Warden       // for when proc has ended before it was to

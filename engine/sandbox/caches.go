@@ -86,8 +86,8 @@ type Layer struct {
 	Make  []string // folders that are to be made in it
 	write []string // the paths that steps may write
 	value string   // of the variable; "" if the tool finds the cache by itself
-	// Unused is set if nothing says that the run uses the cache. It is not mounted, which would cost half a millisecond:
-	// its tool finds what it would find if the user had none.
+	// Unused is set if nothing says that the run uses the cache. It is not mounted, which would cost half a
+	// millisecond: its tool finds what it would find if the user had none.
 	Unused bool
 }
 

@@ -3,8 +3,6 @@ package worktree
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
@@ -73,18 +71,6 @@ func (s *Source) clean(ctx context.Context) bool {
 	}
 	s.seen = true
 	return index.Holds(s.print)
-}
-
-// Tracked reports whether the index has a file. What cannot be understood of an index is an error.
-func (s *Source) Tracked(path string) (bool, error) {
-	index, err := snapshot.OpenIndex(filepath.Join(s.GitDir(), "index"), s.Format)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return index.Has(path), nil
 }
 
 // dirtyWalk is Dirty without the Git program. It misses what is staged and undone in the checkout. exclude is the Git

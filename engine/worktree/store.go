@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"markmill/engine/worktree/quote"
 	"markmill/engine/worktree/repo"
@@ -45,13 +46,36 @@ func (s *Source) CheckStore(dir string) error {
 	return nil
 }
 
-// tracked returns the first path of the index that is name or below it.
-func (s *Source) tracked(name string) (string, error) {
+// tracked returns the first path of the index that is name or below it. Letters of either case are the same, as file
+// systems may have it.
+func (s *Source) tracked(name string) (first string, err error) {
+	last := strings.ToLower(name)[0]
+	err = s.EachTracked(func(path []byte) bool {
+		if len(path) >= len(name) && strings.EqualFold(string(path[:len(name)]), name) &&
+			(len(path) == len(name) || path[len(name)] == '/') {
+			first = string(path)
+		}
+		return first == "" && path[0] <= last // they are sorted
+	})
+	return first, err
+}
+
+// Tracked reports whether Git tracks a file of the checkout.
+func (s *Source) Tracked(name string) (is bool, err error) {
+	err = s.EachTracked(func(path []byte) bool { is = string(path) == name; return !is })
+	return is, err
+}
+
+// EachTracked visits the paths that Git tracks in the checkout, in their order, until visit returns false.
+func (s *Source) EachTracked(visit func(path []byte) bool) error {
 	if split, err := fs.Glob(os.DirFS(s.GitDir()), "sharedindex.*"); err == nil && len(split) > 0 {
-		list, err := repo.RunGit(context.Background(), s.Root(), nil, nil, "ls-files", "-z", "--",
-			":(top,literal,icase)"+name)
-		first, _, _ := bytes.Cut(list, []byte{0})
-		return string(first), err
+		list, err := repo.RunGit(context.Background(), s.Root(), nil, nil, "ls-files", "-z")
+		for path := range bytes.SplitSeq(list, []byte{0}) {
+			if len(path) > 0 && !visit(path) {
+				break
+			}
+		}
+		return err
 	}
-	return snapshot.Tracked(filepath.Join(s.GitDir(), "index"), name, s.Format)
+	return snapshot.EachTracked(filepath.Join(s.GitDir(), "index"), s.Format, visit)
 }

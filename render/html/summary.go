@@ -231,28 +231,16 @@ func dataRow(w *writer, m *notebooks.Manifest) {
 	if m == nil {
 		return
 	}
-	list := listed{heading: "Data", noun: "file", columns: 3}
-	if m.Inputs != nil {
-		for _, in := range m.Inputs.Data {
-			if in.Maker != "" && list.more() {
-				list.put(`<tr><td><code>%s</code></td><td></td><td>read, made by %s</td></tr>`, cleanLine(in.Path),
-					cleanLine(in.Maker))
+	list := listed{heading: "Data", noun: "file", columns: 4}
+	for _, row := range result.DataRows(m) {
+		if list.more() {
+			size := ""
+			if row.Verb == "wrote" {
+				size = plain.Size(row.Bytes)
 			}
+			list.put(`<tr><td>%s</td><td><code>%s</code></td><td>%s</td><td>%s</td></tr>`, row.Verb, cleanLine(row.Path),
+				size, cleanLine(row.Words))
 		}
-	}
-	for _, f := range m.Data {
-		if !list.more() {
-			continue
-		}
-		where := "beside the record"
-		switch {
-		case f.Removed:
-			where = "removed"
-		case f.Published:
-			where = "in the checkout"
-		}
-		list.put(`<tr><td><code>%s</code></td><td>%s</td><td>%s</td></tr>`, cleanLine(f.Path),
-			cleanLine(plain.Size(f.Bytes)), cleanLine(where))
 	}
 	list.end(w)
 }

@@ -159,7 +159,7 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		}
 	}
 	p.section("Change", &change)
-	p.data(run)
+	p.data(run, record)
 	var checks table
 	for _, c := range run.Checks() {
 		checks.add(cell{shown(c.Name), ""}, cell{shown(plain.Cut(c.Words(), 100)), checkColor[c.State]})
@@ -274,25 +274,14 @@ func tracebackLine(line, exception string, color bool) string {
 }
 
 // data lists the files that Git ignores: what the run wrote, and what it read of that which an earlier run wrote.
-func (p *page) data(run *runs.Run) {
+func (p *page) data(run *runs.Run, record Record) {
 	var t table
-	row := func(verb, path string, bytes int64, words string) {
-		t.add(cell{verb, ""}, cell{shown(path), ""}, cell{plain.Size(bytes), ""}, cell{shown(words), dim})
-	}
-	if run.Data != nil {
-		for _, f := range run.Data.Read {
-			row("read", f.Path, f.Bytes, fmt.Sprintf("made by %s %s before, in run %s", f.Notebook,
-				render.Duration(run.StartedAt.Sub(f.Time)), f.Run))
+	files, _ := record.Files.(*runs.Record)
+	for _, row := range result.RunData(run, files) {
+		if row.Maker != "" {
+			row.Words += fmt.Sprintf(" %s before, in run %s", render.Duration(row.Before), row.Maker)
 		}
-	}
-	for _, f := range result.Data(run) {
-		verb, where := "wrote", "kept beside the record"
-		if f.Removed {
-			verb, where = "removed", "in the checkout, too"
-		} else if f.Published {
-			where = "in the checkout"
-		}
-		row(verb, f.Path, f.Bytes, where)
+		t.add(cell{row.Verb, ""}, cell{shown(row.Path), ""}, cell{plain.Size(row.Bytes), ""}, cell{shown(row.Words), dim})
 	}
 	p.section("Data", &t)
 }

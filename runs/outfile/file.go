@@ -80,7 +80,7 @@ func (r Rules) locate(path string) (f *File, at string, err error) {
 		f.dir = ""
 		return f, at, nil
 	}
-	return f, at, r.allowed(path, f.dir, at)
+	return f, at, r.Allows(path, f.dir, at)
 }
 
 func isFolder(path string) error {

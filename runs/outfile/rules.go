@@ -179,8 +179,9 @@ func (r Rules) tracked(link string) (*Checkout, bool, error) {
 	return repo, tracked, err
 }
 
-// allowed checks a path without links by the list and by the policy of its repository.
-func (r Rules) allowed(path, dir, at string) error {
+// Allows returns an error for a path, which leads to at without links, by the list and by the policy of the repository
+// around a folder.
+func (r Rules) Allows(path, dir, at string) error {
 	if err := r.reserved(path, at); err != nil || r.Force || r.Checkout == nil {
 		return err
 	}

@@ -48,6 +48,7 @@ type runBody struct {
 	Files    []runs.ChangedFile
 	Patch    []patchLine
 	Cut      bool // the patch is longer than what is shown
+	Data     []result.DataRow
 	Scraps   []runs.ScrapData
 	Spans    []bar
 	Steered  []runs.AgentData // what the agents were told
@@ -134,7 +135,7 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	}
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
 		Notebook: folded.Started.SourcePath, Causes: folded.Causes(), Params: folded.Contract.Parameters,
-		Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
+		Data: result.RunData(folded, record), Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
 	if b.Notebook == "" {
 		b.Notebook = folded.Started.Notebook
 	}

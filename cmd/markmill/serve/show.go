@@ -60,6 +60,7 @@ var functions = template.FuncMap{
 	"took":        took,
 	"short":       func(id runs.RunID) string { return id.Short() },
 	"value":       value,
+	"size":        plain.Size,
 	"line":        plain.OneLine,
 	"counted":     plain.Counted,
 	"grouped":     plain.Grouped,

@@ -13,7 +13,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-git/go-git/v6/plumbing/format/index"
 	"github.com/go-git/go-git/v6/plumbing/hash"
@@ -186,35 +185,31 @@ func OpenIndex(path string, f *object.Format) (*Index, error) {
 	return x, nil
 }
 
-// Tracked returns the first path in the index at file that is dir or below it, "" without one. Letters of either case
-// are the same, as file systems may have it. It does not see the entries that a split index keeps in another file.
-func Tracked(file, dir string, f *object.Format) (string, error) {
+// EachTracked visits the paths in the index at file, in their order, until visit returns false. It does not see the
+// entries that a split index keeps in another file.
+func EachTracked(file string, f *object.Format, visit func(path []byte) bool) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return nil
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	be := binary.BigEndian
 	if len(data) < 12+f.Size || string(data[:4]) != "DIRC" || be.Uint32(data[4:]) < 2 || be.Uint32(data[4:]) > 4 {
-		return "", fmt.Errorf("%s: %w", file, errIndex)
+		return fmt.Errorf("%s: %w", file, errIndex)
 	}
 	x := &Index{version: be.Uint32(data[4:]), format: f}
-	in, name, last := data[12:len(data)-f.Size], make([]byte, 0, 256), strings.ToLower(dir)[0]
+	in, name := data[12:len(data)-f.Size], make([]byte, 0, 256)
 	for range be.Uint32(data[8:]) {
 		if name, in = x.next(in, name); in == nil {
-			return "", fmt.Errorf("%s: %w", file, errIndex)
+			return fmt.Errorf("%s: %w", file, errIndex)
 		}
-		if len(name) > 0 && name[0] > last { // they are sorted
+		if !visit(name) {
 			break
 		}
-		if len(name) >= len(dir) && strings.EqualFold(string(name[:len(dir)]), dir) &&
-			(len(name) == len(dir) || name[len(dir)] == '/') {
-			return string(name), nil
-		}
 	}
-	return "", nil
+	return nil
 }
 
 // next returns the path of an entry, which begins with the fields of its stat, and what follows it; nil at a damaged
@@ -295,17 +290,6 @@ func (x *Index) Holds(n *Node) bool {
 		}
 	}
 	return left == 0
-}
-
-// Has reports whether a path is in the index.
-func (x *Index) Has(path string) bool {
-	in, name := x.entries, make([]byte, 0, 256)
-	for range x.count {
-		if name, in = x.next(in, name); string(name) == path {
-			return true
-		}
-	}
-	return false
 }
 
 // Times gives each file of a tree that is not written yet the time of its last change that the index has, if it is the
