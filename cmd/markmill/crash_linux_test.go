@@ -529,7 +529,7 @@ func (r *trial) checkFiles(dir string) {
 	half := func(path, name string) bool { return strings.HasPrefix(name, ".tmp-") || name == ".lock" }
 	walk(filepath.Join(r.repo, "o"), half)
 	if _, err := os.Stat(dir); err == nil && dir != "" {
-		walk(filepath.Join(r.repo, ".markmill"), func(path, name string) bool { // what is known is shared by live runs
+		walk(filepath.Join(r.repo, ".markmill"), func(path, name string) bool { // live runs share known
 			return half(path, name) && filepath.Base(filepath.Dir(path)) != "known"
 		})
 	}
