@@ -88,7 +88,7 @@ func TestPruneData(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(store.Dir, DataFolder)); err != nil || len(entries) != 5 {
 		t.Errorf("%v, %v", entries, err)
 	}
-	prune(1400, ids[1]) // 500, 400 and 300 bytes stay, and the 100 of the one that is alive
+	prune(1399, ids[1]) // 500, 400 and 300 bytes stay, and the 100 of the one that is alive
 	if n := store.DataBytes(ids[2]); n != 300 {
 		t.Errorf("%d bytes are kept of the third run", n)
 	}
