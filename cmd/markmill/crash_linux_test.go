@@ -419,7 +419,8 @@ func (r *trial) checkAgain(dir string, run *runs.Run) {
 	}
 }
 
-// checkData wants what the first step wrote and Git ignores to be in the checkout or beside the record, whole, and where
+// checkData wants what the first step wrote and Git ignores to be in the checkout or beside the record,
+// whole, and where
 // the record says; and the checkout's files as they were or as the run made them.
 func (r *trial) checkData(dir string) {
 	r.Helper()
@@ -529,7 +530,7 @@ func (r *trial) checkFiles(dir string) {
 	half := func(path, name string) bool { return strings.HasPrefix(name, ".tmp-") || name == ".lock" }
 	walk(filepath.Join(r.repo, "o"), half)
 	if _, err := os.Stat(dir); err == nil && dir != "" {
-		walk(filepath.Join(r.repo, ".markmill"), func(path, name string) bool { // what is known is shared by live runs
+		walk(filepath.Join(r.repo, ".markmill"), func(path, name string) bool { // live runs share known
 			return half(path, name) && filepath.Base(filepath.Dir(path)) != "known"
 		})
 	}

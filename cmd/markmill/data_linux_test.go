@@ -130,7 +130,8 @@ func TestPublishAtOnce(t *testing.T) {
 		code := c.ProcessState.ExitCode()
 		if code == exitPass && passed < 0 {
 			passed = i
-		} else if code != exitFail || !strings.Contains(said[i].String(), "data_conflict: data/shared was written by run") {
+		} else if words := said[i].String(); code != exitFail ||
+			!strings.Contains(words, "data_conflict: data/shared was written by run") {
 			t.Errorf("run %d exits %d, and run %d has passed: %s", i, code, passed, said[i].String())
 		}
 	}
@@ -178,7 +179,8 @@ func TestDataOnAnotherDisk(t *testing.T) {
 		b != -1 || len(left) > 0 {
 		t.Errorf("the checkout has a of %d bytes, b of %d, and %v", a, b, left)
 	}
-	if text, code := r.markmill("runs", "show", "last"); code != 0 || !strings.Contains(text, "kept beside the record") {
+	if text, code := r.markmill("runs", "show", "last"); code != 0 ||
+		!strings.Contains(text, "kept beside the record") {
 		t.Errorf("show exits %d: %s", code, text)
 	}
 	if err := unix.Mount("", at, "", unix.MS_REMOUNT, "size=64M"); err != nil {

@@ -281,7 +281,8 @@ func (p *page) data(run *runs.Run, record Record) {
 		if row.Maker != "" {
 			row.Words += fmt.Sprintf(" %s before, in run %s", render.Duration(row.Before), row.Maker)
 		}
-		t.add(cell{row.Verb, ""}, cell{shown(row.Path), ""}, cell{plain.Size(row.Bytes), ""}, cell{shown(row.Words), dim})
+		t.add(cell{row.Verb, ""}, cell{shown(row.Path), ""}, cell{plain.Size(row.Bytes), ""},
+			cell{shown(row.Words), dim})
 	}
 	p.section("Data", &t)
 }
