@@ -47,7 +47,7 @@ var runGroups = []group{
 	{"A NATS server", []string{"files", "nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
 	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
 	{"The worktree", []string{"repo", "base", "dirty", "copy", "data", "tree", "cwd", "in-place", "branch",
-		"keep-worktree"}},
+		"no-output", "keep-worktree"}},
 	{"OUTPUT", []string{"force", "frozen", "report-mode", "no-report-mode", "timings", "update", "sanitize-with"}},
 	{"Evidence for programs", []string{"json", "events", "stdout-file", "stderr-file", "junit", "annotate"}},
 	{"Progress", []string{"progress-bar", "no-progress-bar", "log-output", "no-log-output", "log-level"}},
@@ -67,7 +67,7 @@ var reviewGroups = []group{
 	{"The verdict", []string{"fail-on", "require", "merge"}},
 	{"The base's judges", []string{"judge", "judge-limit", "show-judges", "accept", "reason", "parameters"}},
 	{"What is compared", []string{"all", "tolerance"}},
-	{"What is printed", []string{"markdown", "json", "html", "max-bytes"}},
+	{"What is printed", []string{"markdown", "json", "html", "explain", "max-bytes"}},
 }
 
 // optionGroups are the headings for the options of a command; none where it has few.
