@@ -22,8 +22,8 @@ func dataTrialOn(r *trial, front, code string) *trial {
 	return r
 }
 
-// TestApplyDataKilled kills runs apply --data at moments that are spread over its whole time: every file is whole, in
-// the checkout or beside the record, and the same command again finishes. MARKMILL_KILLS says how many.
+// TestApplyDataKilled kills runs apply --data at moments after its first file was moved: every file is whole, in the
+// checkout or beside the record, and the same command again finishes. MARKMILL_KILLS says how many.
 func TestApplyDataKilled(t *testing.T) {
 	t.Parallel()
 	const files = 200
@@ -49,15 +49,20 @@ func TestApplyDataKilled(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
+		beside := runs.At(r.record()).DataDir()
 		if i > 0 {
-			time.Sleep(whole * time.Duration(i) / time.Duration(trials+1))
+			for time.Since(begin) < ownTime { // until the first file is moved
+				if _, err := os.Lstat(filepath.Join(beside, "data", "f1")); err != nil {
+					break
+				}
+			}
+			time.Sleep(whole * time.Duration(i-1) / time.Duration(4*trials))
 			_ = c.Process.Kill()
 		}
 		_ = c.Wait()
 		if i == 0 {
 			whole = time.Since(begin)
 		}
-		beside := runs.At(r.record()).DataDir()
 		there := 0
 		for i := 1; i <= files; i++ {
 			name := fmt.Sprint("f", i)
@@ -91,7 +96,9 @@ func TestApplyDataKilled(t *testing.T) {
 			t.Errorf("runs verify exits %d: %s", code, text)
 		}
 	}
-	t.Logf("%d of %d kills came in the middle", half, trials)
+	if t.Logf("%d of %d kills came in the middle", half, trials); half == 0 {
+		t.Error("no kill came while files were moved")
+	}
 }
 
 // TestPublishAtOnce has several runs end at the same time that write one file, and each a file of its own: one of them
