@@ -43,7 +43,7 @@ steps changed in the worktree, the outputs.
 
 A and B are files (.md, .qmd, .Rmd, .ipynb; source or output), - for standard input, runs (an id, a part of
 one, last, or a run directory), or REV:PATH for a path of a Git revision. Two folders (also REV:FOLDER) are
-compared notebook by notebook, by their paths. With --git: one revision, whose path is compared with the
+compared notebook by notebook, by their paths, and so are two revisions: main fix. With --git: one revision, whose path is compared with the
 file, or two.
 
 Execution counts, times, generated ids, volatile metadata and addresses of objects are ignored, unless --all
@@ -52,7 +52,7 @@ is given.
 Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 		Example: "  markmill diff task.md new.md\n  markmill diff last task.out.md\n" +
 			"  markmill diff HEAD~1:report.md report.md\n" +
-			"  markmill diff HEAD:results results\n  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
+			"  markmill diff HEAD:results results\n  markmill diff main fix\n  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
 			"  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
 		RunE: func(c *cobra.Command, words []string) error {
 			return troubled(a.diff(opt, words, c.ArgsLenAtDash()))
@@ -117,6 +117,7 @@ func (a *app) diff(opt diffOptions, words []string, dash int) error {
 	if words[0] == "-" && words[1] == "-" {
 		return usagef("standard input can be one of the two")
 	}
+	words = lookup.Revisions(words)
 	if folders, err := a.folders(words); err != nil {
 		return err
 	} else if folders != nil {

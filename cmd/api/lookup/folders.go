@@ -38,6 +38,22 @@ func (r Reader) isRevision(word string) bool {
 	return err != nil
 }
 
+// Revisions makes REV: of each word, where all of them name revisions of Git, as the branches main and fix do, and
+// nothing that is on the disk.
+func Revisions(words []string) []string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		if _, err := os.Lstat(word); err == nil || word == "-" || strings.Contains(word, ":") {
+			return words
+		}
+		if _, _, _, err := revisionPath(word, ""); err != nil {
+			return words
+		}
+		out[i] = word + ":"
+	}
+	return out
+}
+
 // notebooksIn lists the notebooks of a folder of a commit, or the notebook that a path names; "" is the top.
 func notebooksIn(repo *worktree.Source, commit worktree.OID, folder string) ([]string, error) {
 	files, err := repo.CommitFiles(commit)
