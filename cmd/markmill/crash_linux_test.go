@@ -35,7 +35,7 @@ params:
 ` + "```bash {#change}" + `
 printf '%s\n' "$word" >> old; mkdir -p new; printf 'a\0b' > new/binary; git rm -q gone
 glue word "$word"
-cp data/old.csv data/new.csv; echo new > data/old.csv; rm data/gone.csv; echo left > left.log
+cp data/old.csv data/new.csv; echo new > data/old.csv; rm -f data/gone.csv; echo left > left.log
 ` + "```" + `
 
 ` + "```python {#picture}" + `

@@ -235,7 +235,7 @@ func TestReuseOfWhatIsSeenOtherwise(t *testing.T) {
 		{"a folder is where it made a file", "echo 1 >made || true", "true", "mkdir made; echo 7 >made/x",
 			"made, which step one made, is there already", "carried over"},
 		{"HEAD is another commit", "git rev-parse HEAD", "true", "git commit -q --allow-empty -m x",
-			"step one looked at the state of Git, and HEAD is another commit", "carried over"},
+			"Git's history, which step one read, has changed", "carried over"},
 		{"it left a file in TMPDIR", "cp a $TMPDIR/x", "cat $TMPDIR/x b", "echo 2 >b", again, "no step is carried"},
 		{"it left a file in the Git directory", "cp a .git/x", "cat .git/x b", "echo 2 >b", again,
 			"no step is carried"},
