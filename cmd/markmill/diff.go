@@ -52,7 +52,8 @@ is given.
 Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 		Example: "  markmill diff task.md new.md\n  markmill diff last task.out.md\n" +
 			"  markmill diff HEAD~1:report.md report.md\n" +
-			"  markmill diff HEAD:results results\n  markmill diff main fix\n  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
+			"  markmill diff HEAD:results results\n  markmill diff main fix\n" +
+			"  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
 			"  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
 		RunE: func(c *cobra.Command, words []string) error {
 			return troubled(a.diff(opt, words, c.ArgsLenAtDash()))

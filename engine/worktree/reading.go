@@ -382,7 +382,7 @@ func (t *Tree) stepReads(step notebooks.StepID) (Reads, Opened, error) {
 			return r.folders[folder].of
 		}
 	}
-	opened := t.opened() // without what steps before it opened again
+	opened := t.opened()                              // without what steps before it opened again
 	if !carried && step != "" && len(r.replays) > 0 { // at the end of the run no step runs that depends on them
 		own, ofOwn, again := folders(r.pending), of, maps.Clone(r.replaysOf)
 		maps.Copy(r.pending, r.replays)
