@@ -8,8 +8,8 @@
 //
 // A Place is a mount namespace of a run, whose first process starts the others as children of Markmill.
 //
-// In case Markmill itself is killed, there is a Warden: a process of its own that ends everything with a run's Mark.
-// The runs of a sweep share one.
+// In case Markmill itself is killed, a process ends everything with a run's Mark: the first one of the run's Place, and
+// for a run without a place a Warden, which the runs of a sweep share. A Warden also follows a Place that a step ended.
 //
 // What always holds: no signal goes to a process that merely reuses a number; other sessions and other children of
 // this process are left alone.
