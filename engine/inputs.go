@@ -42,14 +42,22 @@ func (w *workspace) readsOff() string {
 }
 
 // dependOn counts as read the checkout's folders of dependencies that the steps have, and those to which their
-// environment leads, as that of an active virtual environment does.
+// environment leads, as that of an active virtual environment does. Steps that call nothing but the system's tools read
+// a folder that their code names, and no other.
 func (w *workspace) dependOn() {
-	of := w.plan.listers()
-	if !w.plan.mountable() || !slices.ContainsFunc(w.plan.steps, func(s PlannedStep) bool { return of(s.ID).Calls() }) {
+	if !w.plan.mountable() {
 		return
 	}
+	of := w.plan.listers()
+	calls := slices.ContainsFunc(w.plan.steps, func(s PlannedStep) bool { return of(s.ID).Calls() })
 	for _, d := range w.opened.Dependencies {
-		w.tree.DependOn(dependencyOf(d))
+		named := func(s PlannedStep) bool { return bytes.Contains(s.Code, []byte(path.Base(d.Path))) }
+		if calls || slices.ContainsFunc(w.plan.steps, named) {
+			w.tree.DependOn(dependencyOf(d))
+		}
+	}
+	if !calls {
+		return
 	}
 	for _, v := range w.env {
 		name, list, _ := strings.Cut(v, "=")
