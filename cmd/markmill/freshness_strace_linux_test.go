@@ -266,10 +266,8 @@ func (p *proofs) baseTree() baseTree {
 // inside are those of some paths that the tree has, and the links that they lead through.
 func (b baseTree) inside(paths map[string]bool) []string {
 	found := map[string]bool{}
-	if paths[".git/index"] || paths[".git/HEAD"] { // they depend on every file
-		for at := range b {
-			found[at] = true
-		}
+	if paths[".git/index"] { // it lists every tracked name
+		found["."] = true
 	}
 	var follow func(at string)
 	follow = func(at string) {
