@@ -43,6 +43,11 @@ func (a *app) branchOutput(src *worktree.Source, branch, dir string, run *runs.R
 			return err
 		}
 	}
+	release, err := runs.Lock(dir) // with its mark, by which what a crash leaves in .git is found and removed
+	if err != nil {
+		return err
+	}
+	defer release()
 	_, err = src.CommitTo(worktree.NewFiles{Branch: branch, RunID: string(run.ID), Files: list,
 		Message: fmt.Sprintf("Output of %s\n\n%s: %s\n%s: %s\n", run.Started.Notebook, worktree.RunTrailer, run.ID,
 			worktree.OutputTrailer, at),
