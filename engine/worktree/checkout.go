@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 	}
 	defer f.Close()
 	c := &checkout{t: t, w: snapshot.New(t.fine), past: t.past, converted: map[string]bool{}}
+	// Git reads each file that has the time of the index, in whole seconds, to see whether it changed: how many a step
+	// reads with git status would depend on the moment.
+	c.stamp = time.Now().Truncate(time.Second).Add(-time.Second).UnixNano()
 	files := 0
 	for range t.root.Entries() {
 		files++
@@ -38,7 +42,7 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 	}
 	var had *snapshot.Node
 	if t.past != nil {
-		had, t.past, c.stamp = t.past.Root, nil, time.Now().UnixNano()
+		had, t.past = t.past.Root, nil
 	}
 	if t.src != nil && files >= parallelFrom {
 		c.spare = make(chan reader, 1)
@@ -77,9 +81,8 @@ type checkout struct {
 	mu       sync.Mutex
 	external []string
 
-	// Of a worktree from the pool: what is proven there, and the new time of files that stay.
-	past      *pool.Tree
-	stamp     int64
+	stamp     int64           // the time of files that have no other, in nanoseconds since 1970
+	past      *pool.Tree      // of a worktree from the pool: what is proven there
 	converted map[string]bool // files whose bytes are not those of their blob
 	buffers   sync.Pool
 }
@@ -188,13 +191,13 @@ func (c *checkout) file(read reader, n *snapshot.Node, e *snapshot.Entry, f *dis
 		if err := f.Symlink(string(data), e.Name); err != nil {
 			return err
 		}
-		if err := f.Mark(e.Name); err != nil {
+		if err := f.Touch(e.Name, c.stamp); err != nil {
 			return err
 		}
 		e.Stat, err = f.Lstat(e.Name)
 	case e.Mode == disk.ModeLink:
 		c.convert(path + e.Name)
-		e.Stat, err = f.Create(e.Name, data, 0o666, e.Stat.Mtime)
+		e.Stat, err = f.Create(e.Name, data, 0o666, cmp.Or(e.Stat.Mtime, c.stamp))
 	default:
 		conv := t.conv.Of(n.Rules, path+e.Name, e.Name)
 		if !conv.Plain() {
@@ -211,7 +214,7 @@ func (c *checkout) file(read reader, n *snapshot.Node, e *snapshot.Entry, f *dis
 		if e.Mode&0o100 != 0 {
 			perm = 0o777
 		}
-		e.Stat, err = f.Create(e.Name, conv.Smudge(data), perm, e.Stat.Mtime)
+		e.Stat, err = f.Create(e.Name, conv.Smudge(data), perm, cmp.Or(e.Stat.Mtime, c.stamp))
 	}
 	e.Check = c.w.Suspect(e.Stat)
 	return err

@@ -104,10 +104,8 @@ func wantTreeIn(t testing.TB, tree *Tree, index string) string {
 		original := filepath.Join(tree.GitDir(), "index")
 		if data, err := os.ReadFile(original); err == nil {
 			gittest.Must(t, os.WriteFile(index, data, 0o666))
-			// Git tells by the index's time which entries may have changed within its clock's tick.
-			info, err := os.Stat(original)
-			gittest.Must(t, err)
-			gittest.Must(t, os.Chtimes(index, info.ModTime(), info.ModTime()))
+			// To Git an index that is older than the files proves nothing: it reads them all.
+			gittest.Must(t, os.Chtimes(index, time.Unix(1, 0), time.Unix(1, 0)))
 		}
 	}
 	env := []string{"GIT_INDEX_FILE=" + index}

@@ -13,7 +13,11 @@ func (f *Folder) SubInside(name string) (*Folder, error) { return f.Sub(name) }
 
 func (f *Folder) Remove(name string) error { return RemoveAll(filepath.Join(f.Path, name)) }
 
+// Touch leaves a symbolic link as it is: the system would set the time of what it points to.
 func (f *Folder) Touch(name string, at int64) error {
+	if st, err := f.Lstat(name); err != nil || st.Kind() == KindLink {
+		return err
+	}
 	return os.Chtimes(filepath.Join(f.Path, name), time.Time{}, time.Unix(0, at))
 }
 
