@@ -129,7 +129,10 @@ func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, e
 	t.looked = false
 	if t.reading != nil && t.reading.watch != nil {
 		w.Read = map[string]bool{}
-		defer func() { t.walkedReads(w.Read) }()
+		defer func() {
+			t.walkedReads(w.Read)
+			t.reading.doubted = w.Doubted
+		}()
 	}
 	t.readForced()
 	w.Forced = t.forced

@@ -129,15 +129,11 @@ func (c *checkout) folder(ctx context.Context, read reader, n, had *snapshot.Nod
 	if err := c.below(ctx, read, n, had, f, path); err != nil {
 		return err
 	}
-	err := f.Mark(".")
-	if had != nil {
-		err = f.Touch(".", c.stamp)
-	}
-	if err != nil {
+	if err := f.Touch(".", c.stamp); err != nil {
 		return err
 	}
-	n.Stat, err = f.Stat()
-	n.Suspect = c.w.Suspect(n.Stat)
+	st, err := f.Stat()
+	n.Stat, n.Suspect = st, c.w.Suspect(st)
 	return err
 }
 

@@ -29,6 +29,7 @@ type reading struct {
 	watches   map[string]bool // the folders that are watched: whether they are of the base
 	pending   map[string]bool
 	walked    map[string]bool     // what by its access time was read at any time, and may have changed
+	doubted   map[string]bool     // what the last walk read because its times prove nothing
 	carried   map[string]bool     // what the carried step that is captured next had read; nil for one that runs
 	carriedOf map[string][]string // of the folders that it was the first to list: which names count
 	partly    bool                // of that step only what it was the first to read is known
@@ -220,8 +221,8 @@ func (t *Tree) closeReads() {
 // gather takes what was opened up to now. Call it before the engine itself opens what steps may have opened.
 func (t *Tree) gather() { t.takeReads(func(string) bool { return true }) }
 
-// forget takes what was opened since gather and drops what the engine opened itself: all folders, the rules, and
-// what the last walk read because it changed.
+// forget takes what was opened since gather and drops what the engine opened itself: all folders, the rules, what
+// changed, and what the last walk read because its times prove nothing.
 func (t *Tree) forget() {
 	t.takeReads(func(p string) bool {
 		if name := path.Base(p); strings.HasPrefix(p, "/") || strings.HasPrefix(p, ".git/") ||
@@ -229,7 +230,7 @@ func (t *Tree) forget() {
 			return false
 		}
 		_, changed := t.step[p]
-		return !changed
+		return !changed && !t.reading.doubted[p]
 	})
 }
 

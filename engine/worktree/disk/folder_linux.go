@@ -213,24 +213,32 @@ func fromSys(st *unix.Stat_t) Stat {
 }
 
 // FineClock reports whether the file system of dir gives two successive changes different times once the first was
-// looked at (most do since Linux 6.13). Then equal times prove that nothing changed.
+// looked at (most do since Linux 6.13). Then equal times prove that nothing changed. It asks of files and of folders:
+// tmpfs gives a folder that loses an entry the time of that entry, which may be the time that the folder had.
 func FineClock(dir string) bool {
-	f, err := os.CreateTemp(dir, "clock")
+	at, err := os.MkdirTemp(dir, "clock")
 	if err != nil {
 		return false
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	fd := int(f.Fd())
+	defer os.RemoveAll(at)
+	entry := filepath.Join(at, "entry")
+	write := func() error {
+		f, err := os.OpenFile(entry, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write([]byte{0})
+		return errors.Join(err, f.Close())
+	}
+	replace := func() error { return errors.Join(os.Remove(entry), os.Mkdir(entry, 0o700), os.Remove(entry), write()) }
+	return differs(entry, write) && differs(at, replace)
+}
+
+// differs reports whether each of a few changes gives what is at path other times.
+func differs(path string, change func() error) bool {
 	var a, b unix.Stat_t
 	for i := range 4 {
-		if _, err := unix.Write(fd, []byte{0}); err != nil {
-			return false
-		}
-		if err := unix.Fstat(fd, &b); err != nil {
-			return false
-		}
-		if i > 0 && (a.Mtim == b.Mtim || a.Ctim == b.Ctim) {
+		if change() != nil || unix.Stat(path, &b) != nil || i > 0 && (a.Mtim == b.Mtim || a.Ctim == b.Ctim) {
 			return false
 		}
 		a = b

@@ -41,6 +41,8 @@ type Walk struct {
 	// Read collects what was read since it was marked (disk.Folder.Mark): files, and listed folders, whose paths end in
 	// a slash; that of the root is "/". nil: nobody asks.
 	Read map[string]bool
+	// Doubted are the files to read again although their stat is the same: it may be so after a change (Suspect).
+	Doubted map[string]bool
 }
 
 // read notes what was read.
@@ -52,7 +54,8 @@ func (w *Walk) read(path string) {
 
 // New prepares one walk. fine says that equal times prove that nothing changed.
 func New(fine bool) *Walk {
-	w := &Walk{racy: 1<<63 - 1, spare: make(chan struct{}, 1), IgnoredPaths: map[string]bool{}}
+	w := &Walk{racy: 1<<63 - 1, spare: make(chan struct{}, 1), IgnoredPaths: map[string]bool{},
+		Doubted: map[string]bool{}}
 	if !fine {
 		w.racy = time.Now().Add(-coarseTick).UnixNano()
 	}
@@ -261,6 +264,11 @@ func (w *Walk) compare(n *Node, e *Entry, st disk.Stat, path string) {
 	}
 	if e.Ignored && st != e.Stat {
 		w.wroteIgnored(path + e.Name)
+	}
+	if st == e.Stat {
+		w.mu.Lock()
+		w.Doubted[path+e.Name] = true
+		w.mu.Unlock()
 	}
 	e.Stat = st
 	if !e.Ignored {
