@@ -144,6 +144,16 @@ func (r Rules) folder(path, dir string) (real string, rest []string, err error) 
 				"repository; give another path", path, at)
 		}
 	}
+	if info, err := os.Stat(real); err == nil && !info.IsDir() {
+		return "", nil, fmt.Errorf("%s cannot be written: %s is no folder; give another path", path, real)
+	}
+	if len(rest) > 0 {
+		link := filepath.Join(real, rest[0])
+		if _, err := os.Lstat(link); err == nil {
+			return "", nil, fmt.Errorf("%s goes through the link %s, which leads nowhere; remove the link, or give "+
+				"another path", path, link)
+		}
+	}
 	return real, rest, nil
 }
 

@@ -75,3 +75,28 @@ func TestWorkflows(t *testing.T) {
 		}
 	}
 }
+
+// TestNoFolder: a path that goes through a file, or through a link that leads nowhere, is refused before a step runs.
+func TestNoFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	for at, want := range map[string]string{
+		"file/out.md":      "file is no folder; give another path",
+		"file/deep/out.md": "file is no folder; give another path",
+		"link/out.md":      "link, which leads nowhere",
+		"link/deep/out.md": "link, which leads nowhere",
+	} {
+		f, err := Open(filepath.Join(dir, at), Rules{})
+		if err == nil {
+			t.Error(at, "was opened")
+			f.Close()
+		} else if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", at, err, want)
+		}
+	}
+}
