@@ -121,7 +121,7 @@ func (s Store) makeAside(dir string) (release func(), err error) {
 	} else if err != nil {
 		return nil, cannotWrite(dir, err)
 	}
-	if release, err = lockNew(dir); err != nil {
+	if release, err = LockOwn(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return release, nil

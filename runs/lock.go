@@ -47,8 +47,9 @@ func Lock(dir string) (release func(), err error) {
 	}
 }
 
-// lockNew is Lock for a folder that the caller has just made. It tries again, for Alive holds the lock for a moment.
-func lockNew(dir string) (release func(), err error) {
+// LockOwn is Lock for a run of the caller, which nobody else has reason to hold for long. It tries again, for Alive and
+// the index hold the lock for a moment.
+func LockOwn(dir string) (release func(), err error) {
 	for deadline := time.Now().Add(making); ; time.Sleep(time.Millisecond) {
 		release, err = Lock(dir)
 		if !errors.Is(err, ErrLive) || time.Now().After(deadline) {

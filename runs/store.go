@@ -54,7 +54,7 @@ func (s Store) Create(id RunID) (record *Record, release func(), err error) {
 	if err := os.Mkdir(record.path, 0o755); err != nil {
 		return nil, nil, cannotWrite(record.path, err)
 	}
-	if release, err = lockNew(record.path); err != nil {
+	if release, err = LockOwn(record.path); err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(record.path))
 	}
 	return record, release, nil

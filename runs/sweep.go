@@ -260,7 +260,7 @@ func (s Store) CreateSweep(started SweepStartedData, source []byte, clock func()
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, cannotWrite(dir, err)
 	}
-	release, err := lockNew(dir)
+	release, err := LockOwn(dir)
 	if err != nil {
 		return nil, err
 	}

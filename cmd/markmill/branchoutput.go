@@ -43,7 +43,7 @@ func (a *app) branchOutput(src *worktree.Source, branch, dir string, run *runs.R
 			return err
 		}
 	}
-	release, err := runs.Lock(dir) // with its mark, by which what a crash leaves in .git is found and removed
+	release, err := runs.LockOwn(dir) // with its mark, by which what a crash leaves in .git is found and removed
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ Exit codes: 0 the ref is there, 1 the bundle cannot be read, 2 there is no such 
 			case done.Bundle == nil:
 				return usagef("run %s has no commits: it %s", run.ID, withoutCommits(run))
 			}
-			release, err := runs.Lock(dir) // what a killed fetch leaves is removed with the run
+			release, err := runs.LockOwn(dir) // what a killed fetch leaves is removed with the run
 			if err != nil {
 				return err
 			}

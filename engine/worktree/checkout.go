@@ -28,9 +28,10 @@ func (t *Tree) checkout(ctx context.Context) (external []string, err error) {
 	}
 	defer f.Close()
 	c := &checkout{t: t, w: snapshot.New(t.fine), past: t.past, converted: map[string]bool{}}
-	// Git reads each file that has the time of the index, in whole seconds, to see whether it changed: how many a step
-	// reads with git status would depend on the moment.
-	c.stamp = time.Now().Truncate(time.Second).Add(-time.Second).UnixNano()
+	// Git reads each file that is no older than the index, in whole seconds, to see whether it changed. All have one
+	// time, and the index, too (see make): how many a step reads with git status does not depend on the moment.
+	c.stamp = time.Now().UnixNano()
+	t.made = time.Unix(0, c.stamp)
 	files := 0
 	for range t.root.Entries() {
 		files++

@@ -154,6 +154,9 @@ func (t *Tree) make(ctx context.Context) error {
 	if err := snapshot.WriteIndex(index, t.fmt, t.root); err != nil {
 		return err
 	}
+	if err := os.Chtimes(index, t.made, t.made); err != nil {
+		return err
+	}
 	// what stands in it is captured: there is no need to read it
 	if t.indexSt, err = disk.StatAt(filepath.Dir(index), "index"); err != nil {
 		return err

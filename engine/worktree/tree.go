@@ -76,6 +76,7 @@ type Tree struct {
 	changed        bool          // some capture found something
 	settled        int           // so many objects of the store are of the base, where that is the run's own
 	recheck        bool          // the next walk decides anew what is ignored
+	made           time.Time     // when its files were checked out
 	indexSt        disk.Stat     // of the worktree's index when forced was read from it
 	forced         map[string]bool
 	nested         []string // repositories inside, as the last walk found them
