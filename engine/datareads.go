@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/listing"
 	watching "markmill/engine/worktree/reads"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -22,7 +23,8 @@ func (d *dataset) watch() {
 	if d == nil {
 		return
 	}
-	d.read, d.slots = map[string]notebooks.StepID{}, make(chan struct{}, 2)
+	d.lists = d.w.plan.listers()
+	d.read, d.of, d.slots = map[string]notebooks.StepID{}, map[string][]string{}, make(chan struct{}, 2)
 	for i := range d.folders {
 		f := &d.folders[i]
 		if !d.w.tree.SeesReads() {
@@ -90,11 +92,22 @@ func (d *dataset) take(step notebooks.StepID) {
 		if lost {
 			d.w.tree.LoseReads("files of " + f.path + " were opened faster than they could be seen")
 		}
+		files := map[string]bool{}
+		for name := range opened {
+			if !strings.HasPrefix(name, "/") {
+				files[path.Join(f.path, name)] = true
+			}
+		}
 		for name := range opened {
 			folder := strings.HasPrefix(name, "/")
 			name = path.Join(f.path, strings.Trim(name, "/"))
 			if folder {
+				of := d.lists(step).Names(name, files)
 				name += "/"
+				if _, known := d.read[name]; known {
+					of = listing.Union(d.of[name], of)
+				}
+				d.of[name] = of
 			}
 			if _, data := d.before[name]; !folder && !data {
 				d.w.tree.CountRead(name) // Git tracks it, or nothing was there
@@ -172,7 +185,8 @@ func (d *dataset) inputs(in *notebooks.Inputs) error {
 	for name, step := range d.read {
 		one := notebooks.DataInput{Path: name, Step: step}
 		if strings.HasSuffix(name, "/") {
-			one.Names = DataNames(root, name, wrote)
+			one.Of = d.of[name]
+			one.Names = dataNames(root, name, one.Of, wrote)
 		} else if !wrote[name] {
 			if one.Digest, err = store.DataDigest(root, name); err != nil {
 				return err
@@ -203,9 +217,9 @@ func sameFile(root, name string, was disk.Stat) bool {
 	return err == nil && now.Size == was.Size && now.Mtime == was.Mtime && now.Inode == was.Inode
 }
 
-// DataNames is the digest of the names of files in a folder of data:, without those that a run wrote; "" where there is
-// none.
-func DataNames(root, folder string, without map[string]bool) string {
+// dataNames is the digest of the names of files in a folder of data: that count, without those that a run wrote; ""
+// where there is no such folder.
+func dataNames(root, folder string, of []string, without map[string]bool) string {
 	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(folder)))
 	if err != nil {
 		return ""
@@ -213,7 +227,8 @@ func DataNames(root, folder string, without map[string]bool) string {
 	var names strings.Builder
 	for _, e := range entries {
 		name := path.Join(folder, e.Name())
-		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !isByproduct(name) && !without[name] {
+		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !isByproduct(name) && !without[name] &&
+			listing.Match(of, e.Name()) {
 			names.WriteString(e.Name() + "\n")
 		}
 	}
@@ -224,12 +239,12 @@ func DataNames(root, folder string, without map[string]bool) string {
 // files that the run wrote.
 func LookUpData(store runs.Store, root string, in notebooks.DataInput, wrote map[string]bool) (now notebooks.DataInput,
 	err error) {
-	now = notebooks.DataInput{Path: in.Path}
+	now = notebooks.DataInput{Path: in.Path, Of: in.Of}
 	if !filepath.IsLocal(filepath.FromSlash(in.Path)) { // a manifest may name anything
 		return now, nil
 	}
 	if in.Names != "" {
-		now.Names = DataNames(root, in.Path, wrote)
+		now.Names = dataNames(root, in.Path, in.Of, wrote)
 		return now, nil
 	}
 	if now.Digest, err = store.DataDigest(root, in.Path); errors.Is(err, fs.ErrNotExist) {

@@ -17,6 +17,7 @@ import (
 	"markmill/engine/process"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/listing"
 	watching "markmill/engine/worktree/reads"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -36,6 +37,8 @@ type dataset struct {
 	folders  []dataFolder         // that are mounted
 	before   map[string]disk.Stat // the checkout's files that the patterns name, as the run began
 	read     map[string]notebooks.StepID
+	of       map[string][]string // of the folders in read: the names that count
+	lists    func(step notebooks.StepID) listing.Lister
 	made     []runs.DataRead // of what was read: who wrote it
 	hashes   sync.WaitGroup
 	slots    chan struct{} // so many files are hashed at once
@@ -454,9 +457,14 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 	if err != nil {
 		return err
 	}
+	put, err := r.eng.newDataPut(r.plan.source, record, r.id, r.plan.request.Path)
+	if err != nil {
+		return err
+	}
 	for i, f := range list {
 		at, one := filepath.Join(record.DataDir(), filepath.FromSlash(f.name)), digests[i]
-		if one.Path, one.Named = worktree.ShownPath(f.name), f.named; one.Secret {
+		one.Path, one.Named, one.Left = worktree.ShownPath(f.name), f.named, put.never(f.name)
+		if one.Secret {
 			one.Digest = ""
 			if err := os.Chmod(at, 0o600); err != nil && !one.Link {
 				return err
@@ -468,11 +476,12 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 		data.Files = append(data.Files, one)
 	}
 	for _, name := range removed {
-		data.Files = append(data.Files, runs.DataFile{Path: worktree.ShownPath(name), Named: true, Removed: true})
+		data.Files = append(data.Files, runs.DataFile{Path: worktree.ShownPath(name), Named: true, Removed: true,
+			Left: put.never(name)})
 	}
 	if left == nil {
 		if err = record.DropLayers(); err == nil {
-			err = r.publishData(ctx, &data)
+			err = r.publishData(ctx, put, &data)
 		}
 	}
 	if err = errors.Join(left, err, r.rec.emit(runs.DataKept, "", &data)); err != nil {
@@ -505,7 +514,7 @@ func (w *workspace) keepTree(err error) error {
 }
 
 // publishData puts what data: names into the checkout, and marks it.
-func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
+func (r *run) publishData(ctx context.Context, put *dataPut, data *runs.DataWritten) error {
 	passed := len(r.verdict.blockers) == 0 && !r.verdict.blocked && ctx.Err() == nil && r.whole.Err() == nil
 	var named []*runs.DataFile
 	for i := range data.Files {
@@ -513,12 +522,8 @@ func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
 			named = append(named, f)
 		}
 	}
-	if len(named) == 0 || !passed && (!r.ws.data.always || r.verdict.leaks()) {
+	if len(named) == 0 || r.plan.request.Aside || !passed && (!r.ws.data.always || r.verdict.leaks()) {
 		return nil
-	}
-	put, err := r.eng.newDataPut(r.plan.source, r.rec.record, r.id, r.plan.request.Path)
-	if err != nil {
-		return err
 	}
 	put.before = r.ws.data.before
 	if s := r.plan.request.Sweep; s != nil {
@@ -527,9 +532,9 @@ func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
 	return put.store.Publishing(func() error {
 		free := true
 		for _, f := range named {
-			why, hint := put.never(worktree.RawPath(f.Path)), "the run's is kept in "+r.rec.record.DataDir()
-			if why != "" {
-				why = f.Path + " is not put into the checkout: " + why
+			why, hint := "", "the run's is kept in "+r.rec.record.DataDir()
+			if f.Left != "" {
+				why = f.Path + " is not put into the checkout: " + f.Left
 			} else if why = put.conflict(*f); why != "" {
 				hint = "the run's is kept: markmill runs apply --data --force " + string(r.id) +
 					" puts it into the checkout"
@@ -639,19 +644,29 @@ type AppliedData struct {
 	Done   []string // paths of those that are in the checkout now
 	Differ []string // why none was put there
 	Left   []string // those that never are, each with the reason
+	Gone   []string // paths of those that are kept no more, and of which the checkout has no such file
 }
 
 // ApplyData moves the files that are kept beside a record into the checkout: all that may be there, or none where
 // some differ from what the run found. before is called before the first file moves.
 func (e *Engine) ApplyData(src *worktree.Source, run *runs.Run, record *runs.Record, force bool,
 	before func(names []string) error) (done AppliedData, err error) {
-	kept := record.Keeps(run.Data)
-	if len(kept) == 0 {
-		return done, nil
-	}
 	put, err := e.newDataPut(src, record, run.ID, run.Started.Notebook)
 	if err != nil {
 		return done, err
+	}
+	all, _ := run.Data.Split()
+	kept := record.Keeps(all)
+	for _, f := range all {
+		if !slices.Contains(kept, f) {
+			sum, err := put.store.DataDigest(put.root, worktree.RawPath(f.Path))
+			if err != nil || f.Digest != "" && sum != string(f.Digest) {
+				done.Gone = append(done.Gone, f.Path)
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return done, nil
 	}
 	return done, put.store.Publishing(func() error {
 		var files []*runs.DataFile

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +28,8 @@ type DataFile struct {
 	Named   bool `json:"data,omitzero"`
 	Removed bool `json:"removed,omitzero"` // the run removed it; only of files that data: names
 	Secret  bool `json:"secret,omitzero"`  // its bytes show the value of a secret of the run
+	// Left says why the file is never put into the checkout, whoever wants it there; "" of all others.
+	Left string `json:"left,omitzero"`
 	// Published says that it was put into the checkout, or removed there. All others are kept beside the record.
 	Published bool `json:"published,omitzero"`
 }
@@ -64,17 +67,19 @@ func (d *DataWritten) Split() (kept, published []DataFile) {
 	return kept, published
 }
 
-// Keeps lists the files that are kept beside the record now.
-func (r *Record) Keeps(d *DataWritten) (list []DataFile) {
-	if d == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(d.Files), func(f DataFile) bool { return !r.keeps(f.Path) })
+// HasData reports whether files are kept beside the record.
+func (r *Record) HasData() bool {
+	dir := r.DataDir()
+	return dir != "" && exists(dir)
+}
+
+// Keeps lists those of files that are kept beside the record now.
+func (r *Record) Keeps(files []DataFile) []DataFile {
+	return slices.DeleteFunc(slices.Clone(files), func(f DataFile) bool { return !r.keeps(f.Path) })
 }
 
 func (r *Record) keeps(path string) bool {
-	dir := r.DataDir()
-	return dir != "" && exists(filepath.Join(dir, filepath.FromSlash(path)))
+	return r.HasData() && exists(filepath.Join(r.DataDir(), filepath.FromSlash(path)))
 }
 
 // Of are the files of those paths.
@@ -104,7 +109,30 @@ const (
 	dataList   = "files.json" // DataWritten, before the first file is put into the checkout
 )
 
-func (s Store) dataDir(id RunID) string { return filepath.Join(s.Dir, DataFolder, string(id)) }
+func (s Store) dataDir(id RunID) string { return filepath.Join(s.dataHome(), DataFolder, string(id)) }
+
+// Worker is the store of the nth worker of a queue. It has the records of its jobs until they are published. What they
+// wrote and Git ignores stays, in s, where it is looked for once the record is fetched; and s knows who made a file.
+func (s Store) Worker(n int) Store {
+	return Store{Dir: filepath.Join(s.Dir, workersFolder, strconv.Itoa(n)), Writer: s.Writer}
+}
+
+// workersFolder has a store a worker.
+var workersFolder = filepath.Join("queue", "workers")
+
+// dataHome is the folder of the store that has the data of the runs of s.
+func (s Store) dataHome() string {
+	if up := filepath.Dir(s.Dir); strings.HasSuffix(up, string(filepath.Separator)+workersFolder) {
+		return filepath.Dir(filepath.Dir(up))
+	}
+	return s.Dir
+}
+
+// working reports whether a run is alive, here or in a worker.
+func (s Store) working(id RunID) bool {
+	list, _ := filepath.Glob(filepath.Join(s.Dir, workersFolder, "*", filepath.Base(s.runs()), string(id)))
+	return slices.ContainsFunc(append(list, s.Path(id)), Alive)
+}
 
 // dataDir is where a record's data is; "" of a record that is not in a store.
 func (r *Record) dataDir() string {
@@ -359,7 +387,7 @@ func (s Store) DataBytes(id RunID) (n int64) {
 }
 
 // PruneData removes the data of runs until at most so many bytes are kept, that of the oldest runs first, and never
-// that of the newest or of a run that is alive. Their records stay. It returns their ids.
+// that of the newest or of a run that is alive. Records stay; that of a job need not be here. It returns their ids.
 func (s Store) PruneData(most int64) (gone []RunID, err error) {
 	entries, err := os.ReadDir(filepath.Join(s.Dir, DataFolder))
 	if err != nil {
@@ -373,16 +401,13 @@ func (s Store) PruneData(most int64) (gone []RunID, err error) {
 	var sum int64
 	for i, d := range entries {
 		id := RunID(d.Name())
-		there := exists(s.Path(id))
-		if sum += s.DataBytes(id); there && (i == 0 || sum <= most || Alive(s.Path(id))) {
+		if sum += s.DataBytes(id); i == 0 || sum <= most || s.working(id) {
 			continue
 		}
 		if err := os.RemoveAll(s.dataDir(id)); err != nil {
 			return gone, cannotWrite(s.dataDir(id), err)
 		}
-		if there {
-			gone = append(gone, id)
-		}
+		gone = append(gone, id)
 	}
 	return gone, nil
 }
@@ -463,7 +488,7 @@ type KnownFile struct {
 }
 
 func (s Store) knownFile(path string) string {
-	return filepath.Join(s.Dir, "known", DigestOf([]byte(path)).Hex()[:32]+".json")
+	return filepath.Join(s.dataHome(), "known", DigestOf([]byte(path)).Hex()[:32]+".json")
 }
 
 // Known is what is known of a file of the checkout by its path; nil if that is nothing. The file may be another by now.
@@ -522,7 +547,7 @@ func (s Store) DataDigest(root, path string) (string, error) {
 
 // Publishing calls do while no other process puts data into the checkout.
 func (s Store) Publishing(do func() error) error {
-	dir := filepath.Join(s.Dir, DataFolder)
+	dir := filepath.Join(s.dataHome(), DataFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return cannotWrite(dir, err)
 	}
