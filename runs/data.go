@@ -393,10 +393,17 @@ func (s Store) PruneData(most int64) (gone []RunID, err error) {
 	if err != nil {
 		return nil, nil // nothing is kept
 	}
+	times := func(d fs.DirEntry) (began, kept time.Time) {
+		began, _ = startOf(RunID(d.Name()))
+		if info, err := d.Info(); err == nil {
+			kept = info.ModTime() // of runs that began in the same second
+		}
+		return began, kept
+	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
-		at, _ := startOf(RunID(a.Name()))
-		bt, _ := startOf(RunID(b.Name()))
-		return cmp.Or(bt.Compare(at), cmp.Compare(b.Name(), a.Name()))
+		began, kept := times(a)
+		other, last := times(b)
+		return cmp.Or(other.Compare(began), last.Compare(kept))
 	})
 	var sum int64
 	for i, d := range entries {

@@ -98,7 +98,12 @@ func TestPruneData(t *testing.T) {
 	if err := store.Worker(3).Remove(job); err != nil || store.DataBytes(job) != 10 {
 		t.Errorf("%d bytes are kept of the job, %v", store.DataBytes(job), err)
 	}
-	prune(1, job, ids[0], ids[2], ids[3])
+	same := newRecord(t, store, aTime.Add(4*time.Hour), 0).id // began in the second of the newest, and kept more before it
+	keep(same, 600)
+	if err := os.Chtimes(store.dataDir(same), aTime, aTime); err != nil {
+		t.Fatal(err)
+	}
+	prune(600, job, ids[0], ids[2], ids[3], same)
 	if n := store.DataBytes(ids[4]); n != 500 {
 		t.Errorf("%d bytes are kept of the newest run", n)
 	}
