@@ -183,24 +183,21 @@ func (d *dataset) inputs(in *notebooks.Inputs) error {
 	d.settle()
 	store, root := d.w.store(), d.w.plan.root()
 	for name, step := range d.read {
-		one := notebooks.DataInput{Path: name, Step: step}
-		if strings.HasSuffix(name, "/") {
-			one.Of = d.of[name]
-			one.Names = dataNames(root, name, one.Of, wrote)
-		} else if !wrote[name] {
-			if one.Digest, err = store.DataDigest(root, name); err != nil {
-				return err
-			}
-			if was := d.before[name]; !sameFile(root, name, was) {
-				in.Unknown = name + " changed while the run went on"
-			}
-			if by := store.Known(name); by != nil && by.Run != "" && by.Digest == runs.Digest(one.Digest) {
-				one.Maker = by.Notebook
-				d.made = append(d.made, runs.DataRead{Path: name, Bytes: by.Bytes, Digest: by.Digest, Run: by.Run,
-					Notebook: by.Notebook, Time: by.Time})
-			}
+		if wrote[name] {
+			continue
 		}
-		if one.Digest+one.Names != "" {
+		one, by, err := lookUpData(store, root, name, d.of[name], wrote)
+		if err != nil {
+			return err
+		}
+		if !strings.HasSuffix(name, "/") && !sameFile(root, name, d.before[name]) {
+			in.Unknown = name + " changed while the run went on"
+		}
+		if by != nil {
+			d.made = append(d.made, runs.DataRead{Path: name, Bytes: by.Bytes, Digest: by.Digest, Run: by.Run,
+				Notebook: by.Notebook, Time: by.Time})
+		}
+		if one.Step = step; one.Digest+one.Names != "" {
 			in.Data = append(in.Data, one)
 		}
 	}
@@ -235,23 +232,34 @@ func dataNames(root, folder string, of []string, without map[string]bool) string
 	return string(runs.DigestOf([]byte(names.String())))
 }
 
-// LookUpData says what a data input of a run is now, and which notebook made it; "" where it is gone. wrote are the
-// files that the run wrote.
+// LookUpData says what a data input of a run is now, and which notebook made it; no digest where it is gone. wrote are
+// the files that the run wrote.
 func LookUpData(store runs.Store, root string, in notebooks.DataInput, wrote map[string]bool) (now notebooks.DataInput,
 	err error) {
-	now = notebooks.DataInput{Path: in.Path, Of: in.Of}
 	if !filepath.IsLocal(filepath.FromSlash(in.Path)) { // a manifest may name anything
-		return now, nil
+		return notebooks.DataInput{Path: in.Path}, nil
 	}
-	if in.Names != "" {
-		now.Names = dataNames(root, in.Path, in.Of, wrote)
-		return now, nil
-	}
-	if now.Digest, err = store.DataDigest(root, in.Path); errors.Is(err, fs.ErrNotExist) {
+	now, _, err = lookUpData(store, root, in.Path, in.Of, wrote)
+	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	if by := store.Known(in.Path); err == nil && by != nil && by.Run != "" && string(by.Digest) == now.Digest {
-		now.Maker = by.Notebook
-	}
 	return now, err
+}
+
+// lookUpData says what a file of data: is, and who made it, or which names a folder has: its path ends in a slash.
+func lookUpData(store runs.Store, root, name string, of []string, wrote map[string]bool) (now notebooks.DataInput,
+	by *runs.KnownFile, err error) {
+	now = notebooks.DataInput{Path: name, Of: of}
+	if strings.HasSuffix(name, "/") {
+		now.Names = dataNames(root, name, of, wrote)
+		return now, nil, nil
+	}
+	if now.Digest, err = store.DataDigest(root, name); err != nil {
+		return now, nil, err
+	}
+	if by = store.Known(name); by == nil || by.Run == "" || string(by.Digest) != now.Digest {
+		return now, nil, nil
+	}
+	now.Maker = by.Notebook
+	return now, by, nil
 }

@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"markmill/engine/process"
 	"markmill/engine/worktree"
@@ -147,8 +148,7 @@ func (r *run) othersData(name string) bool {
 	if by == nil || by.Run == "" {
 		return false
 	}
-	st, err := disk.StatAt(r.plan.root(), name)
-	return err == nil && st.Size == by.Bytes && st.Mtime == by.Mtime && st.Inode == by.Inode
+	return sameFile(r.plan.root(), name, disk.Stat{Size: by.Bytes, Mtime: by.Mtime, Inode: by.Inode})
 }
 
 // check looks at the folders that the patterns begin with: links and files in their place are errors.
@@ -492,19 +492,15 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 
 // digestsOf reads the files that are kept, two at a time.
 func digestsOf(record *runs.Record, list []written) ([]runs.DataFile, error) {
-	digests, errs := make([]runs.DataFile, len(list)), make([]error, 2)
-	var next atomic.Int64
-	var both sync.WaitGroup
-	for k := range errs {
-		both.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(list) && errs[k] == nil; i = next.Add(1) - 1 {
-				at := filepath.Join(record.DataDir(), filepath.FromSlash(list[i].name))
-				digests[i], errs[k] = record.DigestData(at)
-			}
+	digests, group := make([]runs.DataFile, len(list)), errgroup.Group{}
+	group.SetLimit(2)
+	for i, f := range list {
+		group.Go(func() (err error) {
+			digests[i], err = record.DigestData(filepath.Join(record.DataDir(), filepath.FromSlash(f.name)))
+			return err
 		})
 	}
-	both.Wait()
-	return digests, errors.Join(errs...)
+	return digests, group.Wait()
 }
 
 // keepTree keeps the worktree, in which files are that could not be moved beside the record.
@@ -642,6 +638,7 @@ func (p *dataPut) conflict(f runs.DataFile) string {
 // AppliedData is what became of the files that are kept beside a record.
 type AppliedData struct {
 	Done   []string // paths of those that are in the checkout now
+	Bytes  int64    // of them
 	Differ []string // why none was put there
 	Left   []string // those that never are, each with the reason
 	Gone   []string // paths of those that are kept no more, and of which the checkout has no such file
@@ -689,16 +686,15 @@ func (e *Engine) ApplyData(src *worktree.Source, run *runs.Run, record *runs.Rec
 		if len(done.Differ) > 0 || len(files) == 0 {
 			return nil
 		}
-		var names []string
 		for _, f := range files {
-			names = append(names, f.Path)
+			done.Done, done.Bytes = append(done.Done, f.Path), done.Bytes+f.Bytes
 		}
-		err := before(names)
+		err := before(done.Done)
 		if err == nil {
 			err = put.all(files)
 		}
 		if err == nil {
-			done.Done, err = names, record.DropLayers()
+			err = record.DropLayers()
 		}
 		return err
 	})

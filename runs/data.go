@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,24 +83,6 @@ func (r *Record) keeps(path string) bool {
 	return r.HasData() && exists(filepath.Join(r.DataDir(), filepath.FromSlash(path)))
 }
 
-// Of are the files of those paths.
-func (d *DataWritten) Of(paths []string) (list []DataFile) {
-	for _, f := range d.Files {
-		if slices.Contains(paths, f.Path) {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-// Bytes adds the sizes of files.
-func Bytes(files []DataFile) (n int64) {
-	for _, f := range files {
-		n += f.Bytes
-	}
-	return n
-}
-
 // Names of the folder that keeps what a run wrote beside its record.
 const (
 	DataFolder = "data"       // in the store: a folder a run
@@ -155,8 +138,7 @@ func (r *Record) DataDir() string {
 // DataLayer makes the empty folder for what a run writes into a folder of data:, and returns it, and the folder in it
 // where the files are.
 func (r *Record) DataLayer(folder string) (upper, files string, err error) {
-	name := strings.ReplaceAll(strings.ReplaceAll(folder, "%", "%25"), "/", "%2F")
-	upper = filepath.Join(r.dataDir(), dataLayers, name)
+	upper = filepath.Join(r.dataDir(), dataLayers, url.PathEscape(folder))
 	return upper, filepath.Join(upper, dataLayer), os.MkdirAll(upper, 0o700)
 }
 
@@ -173,9 +155,9 @@ func (r *Record) SettleData() error {
 		return nil
 	}
 	for _, layer := range layers {
-		folder := strings.ReplaceAll(strings.ReplaceAll(layer.Name(), "%2F", "/"), "%25", "%")
+		folder, derr := url.PathUnescape(layer.Name())
 		root := filepath.Join(dir, dataLayers, layer.Name(), dataLayer)
-		err = errors.Join(err, EachFile(root, func(name string, _ fs.FileInfo) error {
+		err = errors.Join(err, derr, EachFile(root, func(name string, _ fs.FileInfo) error {
 			return r.KeepData(filepath.Join(root, name), folder+"/"+filepath.ToSlash(name))
 		}))
 	}
@@ -247,9 +229,6 @@ func (r *Record) KeepData(from, name string) error {
 	dir := r.DataDir()
 	if dir == "" {
 		return cannotWrite(r.path, errors.New("the record is in no store"))
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return cannotWrite(dir, err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return cannotWrite(dir, err)

@@ -210,8 +210,7 @@ func (a *app) applyData(word string, force, asJSON bool) error {
 			": nothing was changed; --force puts the run's there"
 	case len(got.Done) > 0:
 		out.Applied, out.Data = true, got.Done
-		out.Message = fmt.Sprintf("put into the checkout: %s, %s", plain.Some(got.Done, 5),
-			plain.Size(runs.Bytes(run.Data.Of(got.Done))))
+		out.Message = fmt.Sprintf("put into the checkout: %s, %s", plain.Some(got.Done, 5), plain.Size(got.Bytes))
 	case len(got.Gone) > 0:
 		code = exitFail
 	case run.Data == nil:

@@ -462,7 +462,8 @@ func (r *trial) checkData(dir string) {
 		}
 		var listed []runs.DataFile
 		if run.Data != nil {
-			listed = run.Data.Of([]string{name})
+			other := func(f runs.DataFile) bool { return f.Path != name }
+			listed = slices.DeleteFunc(slices.Clone(run.Data.Files), other)
 		}
 		switch {
 		case !done || still:
