@@ -555,6 +555,7 @@ func (r *run) publishData(ctx context.Context, put *dataPut, data *runs.DataWrit
 type dataPut struct {
 	store    runs.Store
 	root     string
+	real     string          // root without links
 	tracked  map[string]bool // by Git, in the checkout
 	rules    outfile.Rules
 	record   *runs.Record
@@ -568,8 +569,8 @@ type dataPut struct {
 // newDataPut reads what keeps a file out of the checkout of a source.
 func (e *Engine) newDataPut(src *worktree.Source, record *runs.Record, run runs.RunID, notebook string) (*dataPut,
 	error) {
-	p := &dataPut{store: e.Store(src.Root()), root: src.Root(), tracked: map[string]bool{}, record: record, run: run,
-		notebook: notebook, before: map[string]disk.Stat{}, now: e.Now()}
+	p := &dataPut{store: e.Store(src.Root()), root: src.Root(), real: disk.RealPath(src.Root()),
+		tracked: map[string]bool{}, record: record, run: run, notebook: notebook, before: map[string]disk.Stat{}, now: e.Now()}
 	around, err := checkoutAround(src.Root())
 	p.rules.Checkout = func(string) (*outfile.Checkout, error) { return around, nil }
 	return p, errors.Join(err, src.EachTracked(func(path []byte) bool { p.tracked[string(path)] = true; return true }))
@@ -585,8 +586,7 @@ func (p *dataPut) never(name string) string {
 	if !isData(name) {
 		return "a tool or a shell may obey a file of that name"
 	}
-	real := disk.RealPath(p.root)
-	if err := p.rules.Allows(name, real, filepath.Join(real, filepath.FromSlash(name))); err != nil {
+	if err := p.rules.Allows(name, p.real, filepath.Join(p.real, filepath.FromSlash(name))); err != nil {
 		return err.Error()
 	}
 	return ""
