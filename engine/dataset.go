@@ -570,7 +570,8 @@ type dataPut struct {
 func (e *Engine) newDataPut(src *worktree.Source, record *runs.Record, run runs.RunID, notebook string) (*dataPut,
 	error) {
 	p := &dataPut{store: e.Store(src.Root()), root: src.Root(), real: disk.RealPath(src.Root()),
-		tracked: map[string]bool{}, record: record, run: run, notebook: notebook, before: map[string]disk.Stat{}, now: e.Now()}
+		tracked: map[string]bool{}, record: record, run: run, notebook: notebook,
+		before: map[string]disk.Stat{}, now: e.Now()}
 	around, err := checkoutAround(src.Root())
 	p.rules.Checkout = func(string) (*outfile.Checkout, error) { return around, nil }
 	return p, errors.Join(err, src.EachTracked(func(path []byte) bool { p.tracked[string(path)] = true; return true }))
