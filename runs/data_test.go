@@ -98,7 +98,8 @@ func TestPruneData(t *testing.T) {
 	if err := store.Worker(3).Remove(job); err != nil || store.DataBytes(job) != 10 {
 		t.Errorf("%d bytes are kept of the job, %v", store.DataBytes(job), err)
 	}
-	same := newRecord(t, store, aTime.Add(4*time.Hour), 255).id // began in the second of the newest, and kept more before it
+	// It began in the second of the newest, and its data was kept before.
+	same := newRecord(t, store, aTime.Add(4*time.Hour), 255).id
 	keep(same, 600)
 	if err := os.Chtimes(store.dataDir(same), aTime, aTime); err != nil {
 		t.Fatal(err)

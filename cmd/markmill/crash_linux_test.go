@@ -419,8 +419,8 @@ func (r *trial) checkAgain(dir string, run *runs.Run) {
 	}
 }
 
-// checkData wants what the first step wrote and Git ignores to be in the checkout or beside the record, whole, and where
-// the record says; and the checkout's files as they were or as the run made them.
+// checkData wants what the first step wrote and Git ignores to be in the checkout or beside the record, whole, and
+// where the record says; and the checkout's files as they were or as the run made them.
 func (r *trial) checkData(dir string) {
 	r.Helper()
 	run, _, err := runs.At(dir).Load()
