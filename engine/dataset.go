@@ -448,7 +448,7 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 	}
 	var left error
 	for i, f := range list {
-		if left = record.KeepData(f.from, f.name); left != nil {
+		if left = record.KeepData(f.from, worktree.ShownPath(f.name)); left != nil {
 			list, left = list[:i], w.keepTree(left)
 			break
 		}
@@ -462,9 +462,9 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 		return err
 	}
 	for i, f := range list {
-		at, one := filepath.Join(record.DataDir(), filepath.FromSlash(f.name)), digests[i]
+		one := digests[i]
 		one.Path, one.Named, one.Left = worktree.ShownPath(f.name), f.named, put.never(f.name)
-		if one.Secret {
+		if at := filepath.Join(record.DataDir(), filepath.FromSlash(one.Path)); one.Secret {
 			one.Digest = ""
 			if err := os.Chmod(at, 0o600); err != nil && !one.Link {
 				return err
@@ -496,7 +496,8 @@ func digestsOf(record *runs.Record, list []written) ([]runs.DataFile, error) {
 	group.SetLimit(2)
 	for i, f := range list {
 		group.Go(func() (err error) {
-			digests[i], err = record.DigestData(filepath.Join(record.DataDir(), filepath.FromSlash(f.name)))
+			at := filepath.Join(record.DataDir(), filepath.FromSlash(worktree.ShownPath(f.name)))
+			digests[i], err = record.DigestData(at)
 			return err
 		})
 	}
@@ -597,7 +598,7 @@ func (p *dataPut) never(name string) string {
 // else is in its place. "" if it may.
 func (p *dataPut) conflict(f runs.DataFile) string {
 	name := worktree.RawPath(f.Path)
-	kept := filepath.Join(p.record.DataDir(), filepath.FromSlash(name))
+	kept := filepath.Join(p.record.DataDir(), filepath.FromSlash(f.Path))
 	if f.Link {
 		target, err := os.Readlink(kept)
 		if err != nil || filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), target)) {
@@ -654,13 +655,15 @@ func (e *Engine) ApplyData(src *worktree.Source, run *runs.Run, record *runs.Rec
 		return done, err
 	}
 	all, _ := run.Data.Split()
-	kept := record.Keeps(all)
+	var kept []runs.DataFile
 	for _, f := range all {
-		if !slices.Contains(kept, f) {
-			sum, err := put.store.DataDigest(put.root, worktree.RawPath(f.Path))
-			if err != nil || f.Digest != "" && sum != string(f.Digest) {
-				done.Gone = append(done.Gone, f.Path)
-			}
+		if record.Keeps(f.Path) {
+			kept = append(kept, f)
+			continue
+		}
+		sum, err := put.store.DataDigest(put.root, worktree.RawPath(f.Path))
+		if err != nil || f.Digest != "" && sum != string(f.Digest) {
+			done.Gone = append(done.Gone, f.Path)
 		}
 	}
 	if len(kept) == 0 {
@@ -727,7 +730,7 @@ func (p *dataPut) one(f *runs.DataFile) error {
 		}
 		return nil
 	}
-	st, err := disk.StatAt(p.record.DataDir(), name)
+	st, err := disk.StatAt(p.record.DataDir(), f.Path)
 	if err != nil {
 		return err
 	}
@@ -736,7 +739,7 @@ func (p *dataPut) one(f *runs.DataFile) error {
 	if err = p.store.Know(known); err != nil {
 		return err
 	}
-	if err := outfile.Place(filepath.Join(p.record.DataDir(), filepath.FromSlash(name)), p.root, name); err != nil {
+	if err := outfile.Place(filepath.Join(p.record.DataDir(), filepath.FromSlash(f.Path)), p.root, name); err != nil {
 		return err
 	}
 	if st, err = disk.StatAt(p.root, name); err != nil || st.Inode == known.Inode {

@@ -74,12 +74,8 @@ func (r *Record) HasData() bool {
 	return dir != "" && exists(dir)
 }
 
-// Keeps lists those of files that are kept beside the record now.
-func (r *Record) Keeps(files []DataFile) []DataFile {
-	return slices.DeleteFunc(slices.Clone(files), func(f DataFile) bool { return !r.keeps(f.Path) })
-}
-
-func (r *Record) keeps(path string) bool {
+// Keeps reports whether a file is kept beside the record now.
+func (r *Record) Keeps(path string) bool {
 	return r.HasData() && exists(filepath.Join(r.DataDir(), filepath.FromSlash(path)))
 }
 
@@ -127,7 +123,7 @@ func (r *Record) dataDir() string {
 }
 
 // DataDir is the folder that keeps the files that the run wrote and that are not in the checkout, by their paths in the
-// worktree. "" of a record that is not in a store, which has none.
+// worktree, as records show them. "" of a record that is not in a store, which has none.
 func (r *Record) DataDir() string {
 	if dir := r.dataDir(); dir != "" {
 		return filepath.Join(dir, dataFiles)
@@ -224,7 +220,7 @@ func EachFile(root string, visit func(name string, info fs.FileInfo) error) erro
 	})
 }
 
-// KeepData moves a file of the worktree beside the record, by its path in the worktree.
+// KeepData moves a file of the worktree beside the record, by its path in the worktree as records show it.
 func (r *Record) KeepData(from, name string) error {
 	dir := r.DataDir()
 	if dir == "" {
@@ -443,7 +439,7 @@ func (r *Record) recoverData(run *Run) (*DataWritten, error) {
 		f := &data.Files[i]
 		listed[f.Path] = true
 		there := exists(filepath.Join(run.Started.Repository, filepath.FromSlash(f.Path)))
-		f.Published = f.Named && !r.keeps(f.Path) && there != f.Removed
+		f.Published = f.Named && !r.Keeps(f.Path) && there != f.Removed
 	}
 	err := EachFile(dir, func(name string, _ fs.FileInfo) error {
 		if listed[filepath.ToSlash(name)] {

@@ -63,12 +63,9 @@ func RunData(run *runs.Run, record *runs.Record) (rows []DataRow) {
 		rows = append(rows, DataRow{"read", f.Path, f.Bytes, "made by " + f.Notebook, f.Run,
 			run.StartedAt.Sub(f.Time)})
 	}
-	list, kept := Data(run), run.Data.Files
-	if record != nil {
-		kept = record.Keeps(kept)
-	}
+	list := Data(run)
 	for i, row := range DataRows(&notebooks.Manifest{Data: list}) {
-		if !list[i].Published && !slices.ContainsFunc(kept, func(f runs.DataFile) bool { return f.Path == row.Path }) {
+		if record != nil && !list[i].Published && !record.Keeps(row.Path) {
 			row.Words = "not kept here"
 		}
 		rows = append(rows, row)
