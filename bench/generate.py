@@ -28,11 +28,15 @@ def python_inputs(folder, name, count):
     write(folder, name + ".md", "# Sums\n\n" + fence("yaml {.parameters}", "threshold: 1.0\nhostname: localhost\n")
           + "".join(fence(f"python {{#s{i}}}", code) for i, code in enumerate(steps)))
     cells = [cell(code, ["parameters"]) for code in first] + [cell(code, []) for code in steps]
-    write(folder, name + ".ipynb", json.dumps({
+    notebook(folder, name + ".ipynb", cells)
+    write(folder, name + ".py", "".join(first + steps))
+
+
+def notebook(folder, name, cells):
+    write(folder, name, json.dumps({
         "cells": cells, "nbformat": 4, "nbformat_minor": 5,
         "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
                      "language_info": {"name": "python"}}}))
-    write(folder, name + ".py", "".join(first + steps))
 
 
 def cell(code, tags):

@@ -55,8 +55,9 @@ class Row:
 class Bench:
     """What every row needs: the programs, the environment, the folder, the number of rounds."""
 
-    def __init__(self, programs, env, folder, rounds, say):
+    def __init__(self, programs, env, folder, rounds, say, data=0):
         self.programs, self.env, self.folder, self.rounds, self.say = programs, env, folder, rounds, say
+        self.data = data  # MB
         self.small = generate.small_repository(folder, env)
 
     def compare(self, title, contenders, rounds=0):

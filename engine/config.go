@@ -153,6 +153,10 @@ func ParseConfig(file string, data []byte) (Config, error) {
 		checkAgents(file, cfg.Agents), checkTargets(file, cfg.Alerts)); err != nil {
 		return cfg, err
 	}
+	if r := cfg.Retention; r.Runs < 0 || r.Days < 0 || r.Data < 0 {
+		return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: "retention: a number is negative",
+			Hint: "write how much to keep, as retention: {runs: 50, days: 7, data: 20}"}
+	}
 	for _, key := range [][2]string{{"pool", cfg.Pool}, {"reads", cfg.Reads}} {
 		if name, word := key[0], key[1]; word != "" && word != "on" && word != "off" {
 			return cfg, &notebooks.Error{Kind: notebooks.KindOption, File: file, Msg: fmt.Sprintf("%s: %q", name, word),

@@ -23,6 +23,7 @@ func TestParseConfig(t *testing.T) {
 		"kernels:\n  lua:\n    comand: [lua]\n":       `markmill.yaml:3:5: unknown key "comand"`,
 		"kernels:\n  x: {program: a, command: [b]}\n": "both program and command",
 		"retention: {runs: many}\n":                   "markmill.yaml",
+		"retention: {data: -1}\n":                     "retention: a number is negative",
 		"output: [\n":                                 "markmill.yaml",
 		"output: a\noutput: b\n":                      "markmill.yaml",
 	} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/listing"
 	watching "markmill/engine/worktree/reads"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -22,7 +23,8 @@ func (d *dataset) watch() {
 	if d == nil {
 		return
 	}
-	d.read, d.slots = map[string]notebooks.StepID{}, make(chan struct{}, 2)
+	d.lists = d.w.plan.listers()
+	d.read, d.of, d.slots = map[string]notebooks.StepID{}, map[string][]string{}, make(chan struct{}, 2)
 	for i := range d.folders {
 		f := &d.folders[i]
 		if !d.w.tree.SeesReads() {
@@ -90,11 +92,22 @@ func (d *dataset) take(step notebooks.StepID) {
 		if lost {
 			d.w.tree.LoseReads("files of " + f.path + " were opened faster than they could be seen")
 		}
+		files := map[string]bool{}
+		for name := range opened {
+			if !strings.HasPrefix(name, "/") {
+				files[path.Join(f.path, name)] = true
+			}
+		}
 		for name := range opened {
 			folder := strings.HasPrefix(name, "/")
 			name = path.Join(f.path, strings.Trim(name, "/"))
 			if folder {
+				of := d.lists(step).Names(name, files)
 				name += "/"
+				if _, known := d.read[name]; known {
+					of = listing.Union(d.of[name], of)
+				}
+				d.of[name] = of
 			}
 			if _, data := d.before[name]; !folder && !data {
 				d.w.tree.CountRead(name) // Git tracks it, or nothing was there
@@ -170,23 +183,21 @@ func (d *dataset) inputs(in *notebooks.Inputs) error {
 	d.settle()
 	store, root := d.w.store(), d.w.plan.root()
 	for name, step := range d.read {
-		one := notebooks.DataInput{Path: name, Step: step}
-		if strings.HasSuffix(name, "/") {
-			one.Names = DataNames(root, name, wrote)
-		} else if !wrote[name] {
-			if one.Digest, err = store.DataDigest(root, name); err != nil {
-				return err
-			}
-			if was := d.before[name]; !sameFile(root, name, was) {
-				in.Unknown = name + " changed while the run went on"
-			}
-			if by := store.Known(name); by != nil && by.Run != "" && by.Digest == runs.Digest(one.Digest) {
-				one.Maker = by.Notebook
-				d.made = append(d.made, runs.DataRead{Path: name, Bytes: by.Bytes, Digest: by.Digest, Run: by.Run,
-					Notebook: by.Notebook, Time: by.Time})
-			}
+		if wrote[name] {
+			continue
 		}
-		if one.Digest+one.Names != "" {
+		one, by, err := lookUpData(store, root, name, d.of[name], wrote)
+		if err != nil {
+			return err
+		}
+		if !strings.HasSuffix(name, "/") && !sameFile(root, name, d.before[name]) {
+			in.Unknown = name + " changed while the run went on"
+		}
+		if by != nil {
+			d.made = append(d.made, runs.DataRead{Path: name, Bytes: by.Bytes, Digest: by.Digest, Run: by.Run,
+				Notebook: by.Notebook, Time: by.Time})
+		}
+		if one.Step = step; one.Digest+one.Names != "" {
 			in.Data = append(in.Data, one)
 		}
 	}
@@ -203,9 +214,9 @@ func sameFile(root, name string, was disk.Stat) bool {
 	return err == nil && now.Size == was.Size && now.Mtime == was.Mtime && now.Inode == was.Inode
 }
 
-// DataNames is the digest of the names of files in a folder of data:, without those that a run wrote; "" where there is
-// none.
-func DataNames(root, folder string, without map[string]bool) string {
+// dataNames is the digest of the names of files in a folder of data: that count, without those that a run wrote; ""
+// where there is no such folder.
+func dataNames(root, folder string, of []string, without map[string]bool) string {
 	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(folder)))
 	if err != nil {
 		return ""
@@ -213,30 +224,42 @@ func DataNames(root, folder string, without map[string]bool) string {
 	var names strings.Builder
 	for _, e := range entries {
 		name := path.Join(folder, e.Name())
-		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !isByproduct(name) && !without[name] {
+		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !isByproduct(name) && !without[name] &&
+			listing.Match(of, e.Name()) {
 			names.WriteString(e.Name() + "\n")
 		}
 	}
 	return string(runs.DigestOf([]byte(names.String())))
 }
 
-// LookUpData says what a data input of a run is now, and which notebook made it; "" where it is gone. wrote are the
-// files that the run wrote.
+// LookUpData says what a data input of a run is now, and which notebook made it; no digest where it is gone. wrote are
+// the files that the run wrote.
 func LookUpData(store runs.Store, root string, in notebooks.DataInput, wrote map[string]bool) (now notebooks.DataInput,
 	err error) {
-	now = notebooks.DataInput{Path: in.Path}
 	if !filepath.IsLocal(filepath.FromSlash(in.Path)) { // a manifest may name anything
-		return now, nil
+		return notebooks.DataInput{Path: in.Path}, nil
 	}
-	if in.Names != "" {
-		now.Names = DataNames(root, in.Path, wrote)
-		return now, nil
-	}
-	if now.Digest, err = store.DataDigest(root, in.Path); errors.Is(err, fs.ErrNotExist) {
+	now, _, err = lookUpData(store, root, in.Path, in.Of, wrote)
+	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	if by := store.Known(in.Path); err == nil && by != nil && by.Run != "" && string(by.Digest) == now.Digest {
-		now.Maker = by.Notebook
-	}
 	return now, err
+}
+
+// lookUpData says what a file of data: is, and who made it, or which names a folder has: its path ends in a slash.
+func lookUpData(store runs.Store, root, name string, of []string, wrote map[string]bool) (now notebooks.DataInput,
+	by *runs.KnownFile, err error) {
+	now = notebooks.DataInput{Path: name, Of: of}
+	if strings.HasSuffix(name, "/") {
+		now.Names = dataNames(root, name, of, wrote)
+		return now, nil, nil
+	}
+	if now.Digest, err = store.DataDigest(root, name); err != nil {
+		return now, nil, err
+	}
+	if by = store.Known(name); by == nil || by.Run == "" || string(by.Digest) != now.Digest {
+		return now, nil, nil
+	}
+	now.Maker = by.Notebook
+	return now, by, nil
 }

@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"markmill/engine/process"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/disk"
+	"markmill/engine/worktree/listing"
 	watching "markmill/engine/worktree/reads"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -36,6 +38,8 @@ type dataset struct {
 	folders  []dataFolder         // that are mounted
 	before   map[string]disk.Stat // the checkout's files that the patterns name, as the run began
 	read     map[string]notebooks.StepID
+	of       map[string][]string // of the folders in read: the names that count
+	lists    func(step notebooks.StepID) listing.Lister
 	made     []runs.DataRead // of what was read: who wrote it
 	hashes   sync.WaitGroup
 	slots    chan struct{} // so many files are hashed at once
@@ -144,8 +148,7 @@ func (r *run) othersData(name string) bool {
 	if by == nil || by.Run == "" {
 		return false
 	}
-	st, err := disk.StatAt(r.plan.root(), name)
-	return err == nil && st.Size == by.Bytes && st.Mtime == by.Mtime && st.Inode == by.Inode
+	return sameFile(r.plan.root(), name, disk.Stat{Size: by.Bytes, Mtime: by.Mtime, Inode: by.Inode})
 }
 
 // check looks at the folders that the patterns begin with: links and files in their place are errors.
@@ -445,7 +448,7 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 	}
 	var left error
 	for i, f := range list {
-		if left = record.KeepData(f.from, f.name); left != nil {
+		if left = record.KeepData(f.from, worktree.ShownPath(f.name)); left != nil {
 			list, left = list[:i], w.keepTree(left)
 			break
 		}
@@ -454,9 +457,14 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 	if err != nil {
 		return err
 	}
+	put, err := r.eng.newDataPut(r.plan.source, record, r.id, r.plan.request.Path)
+	if err != nil {
+		return err
+	}
 	for i, f := range list {
-		at, one := filepath.Join(record.DataDir(), filepath.FromSlash(f.name)), digests[i]
-		if one.Path, one.Named = worktree.ShownPath(f.name), f.named; one.Secret {
+		one := digests[i]
+		one.Path, one.Named, one.Left = worktree.ShownPath(f.name), f.named, put.never(f.name)
+		if at := filepath.Join(record.DataDir(), filepath.FromSlash(one.Path)); one.Secret {
 			one.Digest = ""
 			if err := os.Chmod(at, 0o600); err != nil && !one.Link {
 				return err
@@ -468,11 +476,12 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 		data.Files = append(data.Files, one)
 	}
 	for _, name := range removed {
-		data.Files = append(data.Files, runs.DataFile{Path: worktree.ShownPath(name), Named: true, Removed: true})
+		data.Files = append(data.Files, runs.DataFile{Path: worktree.ShownPath(name), Named: true, Removed: true,
+			Left: put.never(name)})
 	}
 	if left == nil {
 		if err = record.DropLayers(); err == nil {
-			err = r.publishData(ctx, &data)
+			err = r.publishData(ctx, put, &data)
 		}
 	}
 	if err = errors.Join(left, err, r.rec.emit(runs.DataKept, "", &data)); err != nil {
@@ -483,19 +492,16 @@ func (r *run) keepData(ctx context.Context, cut bool) error {
 
 // digestsOf reads the files that are kept, two at a time.
 func digestsOf(record *runs.Record, list []written) ([]runs.DataFile, error) {
-	digests, errs := make([]runs.DataFile, len(list)), make([]error, 2)
-	var next atomic.Int64
-	var both sync.WaitGroup
-	for k := range errs {
-		both.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(list) && errs[k] == nil; i = next.Add(1) - 1 {
-				at := filepath.Join(record.DataDir(), filepath.FromSlash(list[i].name))
-				digests[i], errs[k] = record.DigestData(at)
-			}
+	digests, group := make([]runs.DataFile, len(list)), errgroup.Group{}
+	group.SetLimit(2)
+	for i, f := range list {
+		group.Go(func() (err error) {
+			at := filepath.Join(record.DataDir(), filepath.FromSlash(worktree.ShownPath(f.name)))
+			digests[i], err = record.DigestData(at)
+			return err
 		})
 	}
-	both.Wait()
-	return digests, errors.Join(errs...)
+	return digests, group.Wait()
 }
 
 // keepTree keeps the worktree, in which files are that could not be moved beside the record.
@@ -505,7 +511,7 @@ func (w *workspace) keepTree(err error) error {
 }
 
 // publishData puts what data: names into the checkout, and marks it.
-func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
+func (r *run) publishData(ctx context.Context, put *dataPut, data *runs.DataWritten) error {
 	passed := len(r.verdict.blockers) == 0 && !r.verdict.blocked && ctx.Err() == nil && r.whole.Err() == nil
 	var named []*runs.DataFile
 	for i := range data.Files {
@@ -513,12 +519,8 @@ func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
 			named = append(named, f)
 		}
 	}
-	if len(named) == 0 || !passed && (!r.ws.data.always || r.verdict.leaks()) {
+	if len(named) == 0 || r.plan.request.Aside || !passed && (!r.ws.data.always || r.verdict.leaks()) {
 		return nil
-	}
-	put, err := r.eng.newDataPut(r.plan.source, r.rec.record, r.id, r.plan.request.Path)
-	if err != nil {
-		return err
 	}
 	put.before = r.ws.data.before
 	if s := r.plan.request.Sweep; s != nil {
@@ -527,9 +529,9 @@ func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
 	return put.store.Publishing(func() error {
 		free := true
 		for _, f := range named {
-			why, hint := put.never(worktree.RawPath(f.Path)), "the run's is kept in "+r.rec.record.DataDir()
-			if why != "" {
-				why = f.Path + " is not put into the checkout: " + why
+			why, hint := "", "the run's is kept in "+r.rec.record.DataDir()
+			if f.Left != "" {
+				why = f.Path + " is not put into the checkout: " + f.Left
 			} else if why = put.conflict(*f); why != "" {
 				hint = "the run's is kept: markmill runs apply --data --force " + string(r.id) +
 					" puts it into the checkout"
@@ -554,6 +556,7 @@ func (r *run) publishData(ctx context.Context, data *runs.DataWritten) error {
 type dataPut struct {
 	store    runs.Store
 	root     string
+	real     string          // root without links
 	tracked  map[string]bool // by Git, in the checkout
 	rules    outfile.Rules
 	record   *runs.Record
@@ -567,8 +570,9 @@ type dataPut struct {
 // newDataPut reads what keeps a file out of the checkout of a source.
 func (e *Engine) newDataPut(src *worktree.Source, record *runs.Record, run runs.RunID, notebook string) (*dataPut,
 	error) {
-	p := &dataPut{store: e.Store(src.Root()), root: src.Root(), tracked: map[string]bool{}, record: record, run: run,
-		notebook: notebook, before: map[string]disk.Stat{}, now: e.Now()}
+	p := &dataPut{store: e.Store(src.Root()), root: src.Root(), real: disk.RealPath(src.Root()),
+		tracked: map[string]bool{}, record: record, run: run, notebook: notebook,
+		before: map[string]disk.Stat{}, now: e.Now()}
 	around, err := checkoutAround(src.Root())
 	p.rules.Checkout = func(string) (*outfile.Checkout, error) { return around, nil }
 	return p, errors.Join(err, src.EachTracked(func(path []byte) bool { p.tracked[string(path)] = true; return true }))
@@ -584,8 +588,7 @@ func (p *dataPut) never(name string) string {
 	if !isData(name) {
 		return "a tool or a shell may obey a file of that name"
 	}
-	real := disk.RealPath(p.root)
-	if err := p.rules.Allows(name, real, filepath.Join(real, filepath.FromSlash(name))); err != nil {
+	if err := p.rules.Allows(name, p.real, filepath.Join(p.real, filepath.FromSlash(name))); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -595,7 +598,7 @@ func (p *dataPut) never(name string) string {
 // else is in its place. "" if it may.
 func (p *dataPut) conflict(f runs.DataFile) string {
 	name := worktree.RawPath(f.Path)
-	kept := filepath.Join(p.record.DataDir(), filepath.FromSlash(name))
+	kept := filepath.Join(p.record.DataDir(), filepath.FromSlash(f.Path))
 	if f.Link {
 		target, err := os.Readlink(kept)
 		if err != nil || filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), target)) {
@@ -637,21 +640,34 @@ func (p *dataPut) conflict(f runs.DataFile) string {
 // AppliedData is what became of the files that are kept beside a record.
 type AppliedData struct {
 	Done   []string // paths of those that are in the checkout now
+	Bytes  int64    // of them
 	Differ []string // why none was put there
 	Left   []string // those that never are, each with the reason
+	Gone   []string // paths of those that are kept no more, and of which the checkout has no such file
 }
 
 // ApplyData moves the files that are kept beside a record into the checkout: all that may be there, or none where
 // some differ from what the run found. before is called before the first file moves.
 func (e *Engine) ApplyData(src *worktree.Source, run *runs.Run, record *runs.Record, force bool,
 	before func(names []string) error) (done AppliedData, err error) {
-	kept := record.Keeps(run.Data)
-	if len(kept) == 0 {
-		return done, nil
-	}
 	put, err := e.newDataPut(src, record, run.ID, run.Started.Notebook)
 	if err != nil {
 		return done, err
+	}
+	all, _ := run.Data.Split()
+	var kept []runs.DataFile
+	for _, f := range all {
+		if record.Keeps(f.Path) {
+			kept = append(kept, f)
+			continue
+		}
+		sum, err := put.store.DataDigest(put.root, worktree.RawPath(f.Path))
+		if err != nil || f.Digest != "" && sum != string(f.Digest) {
+			done.Gone = append(done.Gone, f.Path)
+		}
+	}
+	if len(kept) == 0 {
+		return done, nil
 	}
 	return done, put.store.Publishing(func() error {
 		var files []*runs.DataFile
@@ -674,16 +690,15 @@ func (e *Engine) ApplyData(src *worktree.Source, run *runs.Run, record *runs.Rec
 		if len(done.Differ) > 0 || len(files) == 0 {
 			return nil
 		}
-		var names []string
 		for _, f := range files {
-			names = append(names, f.Path)
+			done.Done, done.Bytes = append(done.Done, f.Path), done.Bytes+f.Bytes
 		}
-		err := before(names)
+		err := before(done.Done)
 		if err == nil {
 			err = put.all(files)
 		}
 		if err == nil {
-			done.Done, err = names, record.DropLayers()
+			err = record.DropLayers()
 		}
 		return err
 	})
@@ -715,7 +730,7 @@ func (p *dataPut) one(f *runs.DataFile) error {
 		}
 		return nil
 	}
-	st, err := disk.StatAt(p.record.DataDir(), name)
+	st, err := disk.StatAt(p.record.DataDir(), f.Path)
 	if err != nil {
 		return err
 	}
@@ -724,7 +739,7 @@ func (p *dataPut) one(f *runs.DataFile) error {
 	if err = p.store.Know(known); err != nil {
 		return err
 	}
-	if err := outfile.Place(filepath.Join(p.record.DataDir(), filepath.FromSlash(name)), p.root, name); err != nil {
+	if err := outfile.Place(filepath.Join(p.record.DataDir(), filepath.FromSlash(f.Path)), p.root, name); err != nil {
 		return err
 	}
 	if st, err = disk.StatAt(p.root, name); err != nil || st.Inode == known.Inode {

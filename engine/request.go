@@ -73,6 +73,8 @@ type Request struct {
 	KeepGoing bool       `json:"keep_going,omitzero"`
 	Resume    runs.RunID `json:"resume,omitzero"` // the interrupted run to resume; "" begins anew
 
+	// Aside keeps what data: names beside the record: the run tests something, or is one of several attempts.
+	Aside bool `json:"aside,omitzero"`
 	// Observed says that the run is an observation: whom the notebook's alerts: names is told of what it finds.
 	Observed bool `json:"observed,omitzero"`
 

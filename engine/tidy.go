@@ -102,7 +102,7 @@ func rescue(private string) error {
 		is, gone := os.Lstat(at)
 		copied := none == nil && gone == nil && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
 		if gone == nil && !copied && !isByproduct(name) {
-			err = errors.Join(err, record.KeepData(at, name))
+			err = errors.Join(err, record.KeepData(at, worktree.ShownPath(name)))
 		}
 	}
 	return err

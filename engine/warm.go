@@ -167,6 +167,9 @@ func (w *workspace) take(ctx context.Context, from *Warm, processes func() []int
 	w.opened.Servers = w.servers()()
 	w.ready = from.rec.id
 	w.owned = w.ownFolders()
+	if err = w.work.name(w.rec.record.Path()); err != nil {
+		return artifact(err)
+	}
 	w.tree.Rename(string(w.rec.id), w.plan.ownOutput(), processes)
 	if err = w.look(ctx); err != nil {
 		return err

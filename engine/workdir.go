@@ -65,7 +65,7 @@ func (e *Engine) makeWorkdir(root, covered, record string) (*workdir, error) {
 		err = os.WriteFile(filepath.Join(making, "scraps.jsonl"), nil, 0o600)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(making, ofRecord), []byte(record), 0o600)
+		err = (&workdir{Root: making}).name(record)
 	}
 	if real := sandbox.Real([]string{program}); covered != "" && sandbox.Within(strings.Join(real, ""),
 		[]string{covered}) {
@@ -101,6 +101,10 @@ func (e *Engine) makeWorkdir(root, covered, record string) (*workdir, error) {
 
 // ofRecord is the file in a private folder that names the run directory.
 const ofRecord = "record"
+
+func (w *workdir) name(record string) error {
+	return os.WriteFile(filepath.Join(w.Root, ofRecord), []byte(record), 0o600)
+}
 
 // close removes the folder, or everything in it but the worktree.
 func (w *workdir) close(keepTree bool) error {

@@ -324,8 +324,10 @@ type DataInput struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest,omitzero"` // sha256:… of a file
 	Names  string `json:"names,omitzero"`  // sha256:… of the names in a folder, without those of files that the run wrote
-	Maker  string `json:"maker,omitzero"`  // the notebook whose run wrote the file
-	Step   StepID `json:"step,omitzero"`   // the first that read it
+	// Of are the patterns of the names that count, as of an Input; nil is every name.
+	Of    []string `json:"of,omitempty"`
+	Maker string   `json:"maker,omitzero"` // the notebook whose run wrote the file
+	Step  StepID   `json:"step,omitzero"`  // the first that read it
 }
 
 // Dependency is a folder of dependencies that Git ignores.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +29,8 @@ type DataFile struct {
 	Named   bool `json:"data,omitzero"`
 	Removed bool `json:"removed,omitzero"` // the run removed it; only of files that data: names
 	Secret  bool `json:"secret,omitzero"`  // its bytes show the value of a secret of the run
+	// Left says why the file is never put into the checkout, whoever wants it there; "" of all others.
+	Left string `json:"left,omitzero"`
 	// Published says that it was put into the checkout, or removed there. All others are kept beside the record.
 	Published bool `json:"published,omitzero"`
 }
@@ -64,35 +68,15 @@ func (d *DataWritten) Split() (kept, published []DataFile) {
 	return kept, published
 }
 
-// Keeps lists the files that are kept beside the record now.
-func (r *Record) Keeps(d *DataWritten) (list []DataFile) {
-	if d == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(d.Files), func(f DataFile) bool { return !r.keeps(f.Path) })
-}
-
-func (r *Record) keeps(path string) bool {
+// HasData reports whether files are kept beside the record.
+func (r *Record) HasData() bool {
 	dir := r.DataDir()
-	return dir != "" && exists(filepath.Join(dir, filepath.FromSlash(path)))
+	return dir != "" && exists(dir)
 }
 
-// Of are the files of those paths.
-func (d *DataWritten) Of(paths []string) (list []DataFile) {
-	for _, f := range d.Files {
-		if slices.Contains(paths, f.Path) {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-// Bytes adds the sizes of files.
-func Bytes(files []DataFile) (n int64) {
-	for _, f := range files {
-		n += f.Bytes
-	}
-	return n
+// Keeps reports whether a file is kept beside the record now.
+func (r *Record) Keeps(path string) bool {
+	return r.HasData() && exists(filepath.Join(r.DataDir(), filepath.FromSlash(path)))
 }
 
 // Names of the folder that keeps what a run wrote beside its record.
@@ -104,7 +88,30 @@ const (
 	dataList   = "files.json" // DataWritten, before the first file is put into the checkout
 )
 
-func (s Store) dataDir(id RunID) string { return filepath.Join(s.Dir, DataFolder, string(id)) }
+func (s Store) dataDir(id RunID) string { return filepath.Join(s.dataHome(), DataFolder, string(id)) }
+
+// Worker is the store of the nth worker of a queue. It has the records of its jobs until they are published. What they
+// wrote and Git ignores stays, in s, where it is looked for once the record is fetched; and s knows who made a file.
+func (s Store) Worker(n int) Store {
+	return Store{Dir: filepath.Join(s.Dir, workersFolder, strconv.Itoa(n)), Writer: s.Writer}
+}
+
+// workersFolder has a store a worker.
+var workersFolder = filepath.Join("queue", "workers")
+
+// dataHome is the folder of the store that has the data of the runs of s.
+func (s Store) dataHome() string {
+	if up := filepath.Dir(s.Dir); strings.HasSuffix(up, string(filepath.Separator)+workersFolder) {
+		return filepath.Dir(filepath.Dir(up))
+	}
+	return s.Dir
+}
+
+// working reports whether a run is alive, here or in a worker.
+func (s Store) working(id RunID) bool {
+	list, _ := filepath.Glob(filepath.Join(s.Dir, workersFolder, "*", filepath.Base(s.runs()), string(id)))
+	return slices.ContainsFunc(append(list, s.Path(id)), Alive)
+}
 
 // dataDir is where a record's data is; "" of a record that is not in a store.
 func (r *Record) dataDir() string {
@@ -116,7 +123,7 @@ func (r *Record) dataDir() string {
 }
 
 // DataDir is the folder that keeps the files that the run wrote and that are not in the checkout, by their paths in the
-// worktree. "" of a record that is not in a store, which has none.
+// worktree, as records show them. "" of a record that is not in a store, which has none.
 func (r *Record) DataDir() string {
 	if dir := r.dataDir(); dir != "" {
 		return filepath.Join(dir, dataFiles)
@@ -127,8 +134,7 @@ func (r *Record) DataDir() string {
 // DataLayer makes the empty folder for what a run writes into a folder of data:, and returns it, and the folder in it
 // where the files are.
 func (r *Record) DataLayer(folder string) (upper, files string, err error) {
-	name := strings.ReplaceAll(strings.ReplaceAll(folder, "%", "%25"), "/", "%2F")
-	upper = filepath.Join(r.dataDir(), dataLayers, name)
+	upper = filepath.Join(r.dataDir(), dataLayers, url.PathEscape(folder))
 	return upper, filepath.Join(upper, dataLayer), os.MkdirAll(upper, 0o700)
 }
 
@@ -145,9 +151,9 @@ func (r *Record) SettleData() error {
 		return nil
 	}
 	for _, layer := range layers {
-		folder := strings.ReplaceAll(strings.ReplaceAll(layer.Name(), "%2F", "/"), "%25", "%")
+		folder, derr := url.PathUnescape(layer.Name())
 		root := filepath.Join(dir, dataLayers, layer.Name(), dataLayer)
-		err = errors.Join(err, EachFile(root, func(name string, _ fs.FileInfo) error {
+		err = errors.Join(err, derr, EachFile(root, func(name string, _ fs.FileInfo) error {
 			return r.KeepData(filepath.Join(root, name), folder+"/"+filepath.ToSlash(name))
 		}))
 	}
@@ -214,14 +220,11 @@ func EachFile(root string, visit func(name string, info fs.FileInfo) error) erro
 	})
 }
 
-// KeepData moves a file of the worktree beside the record, by its path in the worktree.
+// KeepData moves a file of the worktree beside the record, by its path in the worktree as records show it.
 func (r *Record) KeepData(from, name string) error {
 	dir := r.DataDir()
 	if dir == "" {
 		return cannotWrite(r.path, errors.New("the record is in no store"))
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return cannotWrite(dir, err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return cannotWrite(dir, err)
@@ -359,30 +362,34 @@ func (s Store) DataBytes(id RunID) (n int64) {
 }
 
 // PruneData removes the data of runs until at most so many bytes are kept, that of the oldest runs first, and never
-// that of the newest or of a run that is alive. Their records stay. It returns their ids.
+// that of the newest or of a run that is alive. Records stay; that of a job need not be here. It returns their ids.
 func (s Store) PruneData(most int64) (gone []RunID, err error) {
 	entries, err := os.ReadDir(filepath.Join(s.Dir, DataFolder))
 	if err != nil {
 		return nil, nil // nothing is kept
 	}
+	times := func(d fs.DirEntry) (began, kept time.Time) {
+		began, _ = startOf(RunID(d.Name()))
+		if info, err := d.Info(); err == nil {
+			kept = info.ModTime() // of runs that began in the same second
+		}
+		return began, kept
+	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
-		at, _ := startOf(RunID(a.Name()))
-		bt, _ := startOf(RunID(b.Name()))
-		return cmp.Or(bt.Compare(at), cmp.Compare(b.Name(), a.Name()))
+		began, kept := times(a)
+		other, last := times(b)
+		return cmp.Or(other.Compare(began), last.Compare(kept))
 	})
 	var sum int64
 	for i, d := range entries {
 		id := RunID(d.Name())
-		there := exists(s.Path(id))
-		if sum += s.DataBytes(id); there && (i == 0 || sum <= most || Alive(s.Path(id))) {
+		if sum += s.DataBytes(id); i == 0 || sum <= most || s.working(id) {
 			continue
 		}
 		if err := os.RemoveAll(s.dataDir(id)); err != nil {
 			return gone, cannotWrite(s.dataDir(id), err)
 		}
-		if there {
-			gone = append(gone, id)
-		}
+		gone = append(gone, id)
 	}
 	return gone, nil
 }
@@ -432,7 +439,7 @@ func (r *Record) recoverData(run *Run) (*DataWritten, error) {
 		f := &data.Files[i]
 		listed[f.Path] = true
 		there := exists(filepath.Join(run.Started.Repository, filepath.FromSlash(f.Path)))
-		f.Published = f.Named && !r.keeps(f.Path) && there != f.Removed
+		f.Published = f.Named && !r.Keeps(f.Path) && there != f.Removed
 	}
 	err := EachFile(dir, func(name string, _ fs.FileInfo) error {
 		if listed[filepath.ToSlash(name)] {
@@ -463,7 +470,7 @@ type KnownFile struct {
 }
 
 func (s Store) knownFile(path string) string {
-	return filepath.Join(s.Dir, "known", DigestOf([]byte(path)).Hex()[:32]+".json")
+	return filepath.Join(s.dataHome(), "known", DigestOf([]byte(path)).Hex()[:32]+".json")
 }
 
 // Known is what is known of a file of the checkout by its path; nil if that is nothing. The file may be another by now.
@@ -522,7 +529,7 @@ func (s Store) DataDigest(root, path string) (string, error) {
 
 // Publishing calls do while no other process puts data into the checkout.
 func (s Store) Publishing(do func() error) error {
-	dir := filepath.Join(s.Dir, DataFolder)
+	dir := filepath.Join(s.dataHome(), DataFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return cannotWrite(dir, err)
 	}

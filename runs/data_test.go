@@ -56,7 +56,7 @@ func TestDigestOfChangingData(t *testing.T) {
 }
 
 // TestPruneData removes the data of the oldest runs until the rest is small enough, never that of the newest run or of
-// one that is alive, and always that of a run whose record is gone.
+// one that is alive, here or in a worker. The record of a job need not be here.
 func TestPruneData(t *testing.T) {
 	store := newStore(t)
 	var ids []RunID
@@ -75,8 +75,9 @@ func TestPruneData(t *testing.T) {
 		ids = append(ids, r.id)
 		keep(r.id, 100*(i+1))
 	}
-	keep(NewRunID(aTime, "gone.md", []byte{9}), 10)
-	end := lockElsewhere(t, store.Path(ids[0]))
+	job := newRecord(t, store.Worker(3), aTime.Add(-time.Hour), 9).id
+	keep(job, 10)
+	end, ended := lockElsewhere(t, store.Path(ids[0])), lockElsewhere(t, store.Worker(3).Path(job))
 	prune := func(most int64, want ...RunID) {
 		t.Helper()
 		gone, err := store.PruneData(most)
@@ -85,15 +86,25 @@ func TestPruneData(t *testing.T) {
 		}
 	}
 	prune(2000)
-	if entries, err := os.ReadDir(filepath.Join(store.Dir, DataFolder)); err != nil || len(entries) != 5 {
+	if entries, err := os.ReadDir(filepath.Join(store.Dir, DataFolder)); err != nil || len(entries) != 6 {
 		t.Errorf("%v, %v", entries, err)
 	}
-	prune(1399, ids[1]) // 500, 400 and 300 bytes stay, and the 100 of the one that is alive
+	prune(1399, ids[1]) // 500, 400 and 300 bytes stay, and the 100 and 10 of those that are alive
 	if n := store.DataBytes(ids[2]); n != 300 {
 		t.Errorf("%d bytes are kept of the third run", n)
 	}
 	end()
-	prune(1, ids[0], ids[2], ids[3])
+	ended()
+	if err := store.Worker(3).Remove(job); err != nil || store.DataBytes(job) != 10 {
+		t.Errorf("%d bytes are kept of the job, %v", store.DataBytes(job), err)
+	}
+	// It began in the second of the newest, and its data was kept before.
+	same := newRecord(t, store, aTime.Add(4*time.Hour), 255).id
+	keep(same, 600)
+	if err := os.Chtimes(store.dataDir(same), aTime, aTime); err != nil {
+		t.Fatal(err)
+	}
+	prune(600, job, ids[0], ids[2], ids[3], same)
 	if n := store.DataBytes(ids[4]); n != 500 {
 		t.Errorf("%d bytes are kept of the newest run", n)
 	}

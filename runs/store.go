@@ -391,8 +391,10 @@ func (s Store) remove(id RunID, still func() bool) (bool, error) {
 	} else {
 		defer release()
 	}
-	if err := os.RemoveAll(s.dataDir(id)); err != nil {
-		return false, cannotWrite(s.dataDir(id), err)
+	if s.dataHome() == s.Dir {
+		if err := os.RemoveAll(s.dataDir(id)); err != nil {
+			return false, cannotWrite(s.dataDir(id), err)
+		}
 	}
 	trash := filepath.Join(s.runs(), trashPrefix+string(id))
 	if err := os.Rename(s.Path(id), trash); errors.Is(err, fs.ErrNotExist) {

@@ -12,6 +12,7 @@ import (
 	"markmill/engine/worktree/apply"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -146,4 +147,15 @@ func (a Applied) append(store runs.Store) error {
 		return fmt.Errorf("the apply cannot be recorded, so nothing was changed: %w", err)
 	}
 	return nil
+}
+
+// PruneData removes data that is kept beside records until it is no more than the retention says. Its words name the
+// runs of which data was removed; "" if that is none.
+func PruneData(store runs.Store, r engine.Retention) (words string, err error) {
+	gone, err := store.PruneData(r.DataBytes())
+	if len(gone) > 0 {
+		words = fmt.Sprintf("what %s wrote and Git ignores is not kept any more: more than %s were (retention: data:)",
+			plain.Some(gone, 3), plain.Size(r.DataBytes()))
+	}
+	return words, err
 }

@@ -210,10 +210,17 @@ func (a *app) applyData(word string, force, asJSON bool) error {
 			": nothing was changed; --force puts the run's there"
 	case len(got.Done) > 0:
 		out.Applied, out.Data = true, got.Done
-		out.Message = fmt.Sprintf("put into the checkout: %s, %s", plain.Some(got.Done, 5),
-			plain.Size(runs.Bytes(run.Data.Of(got.Done))))
+		out.Message = fmt.Sprintf("put into the checkout: %s, %s", plain.Some(got.Done, 5), plain.Size(got.Bytes))
+	case len(got.Gone) > 0:
+		code = exitFail
+	case run.Data == nil:
+		out.Message = fmt.Sprintf("run %s wrote nothing that Git ignores", run.ID)
 	case len(got.Left) == 0:
-		out.Message = fmt.Sprintf("no data is kept of run %s", run.ID)
+		out.Applied, out.Message = true, fmt.Sprintf("the checkout has the data of %s already", run.ID)
+	}
+	if len(got.Gone) > 0 {
+		out.Message = strings.TrimPrefix(out.Message+"; not kept here: "+plain.Some(got.Gone, 5)+
+			": removed (retention: in markmill.yaml), or the run was made on another machine", "; ")
 	}
 	if len(got.Left) > 0 {
 		if len(got.Done) == 0 {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -20,9 +21,12 @@ const warmNotebook = "---\nsandbox: required\nenv: {SHADE: %s}\n---\n```yaml {.p
 	"print('run', subprocess.check_output(['sh', '-c', 'echo $MARKMILL_RUN_ID'], text=True), " +
 	"str(os.getpid()).zfill(7))\nassert os.listdir('.').count('made') == 1\n```\n"
 
+// ready is what a worker says of a job whose interpreter had been started before.
+const ready = "that was ready"
+
 // TestInteropWarm submits jobs to a worker that keeps an interpreter ready. Each run has an interpreter of its own,
 // with the values and the id of that run, and prints what a cold one prints. One that was started for something else is
-// not used.
+// not used, and none for a job with data:.
 func TestInteropWarm(t *testing.T) {
 	python := os.Getenv("MARKMILL_PEERS")
 	if python == "" {
@@ -58,21 +62,21 @@ func TestInteropWarm(t *testing.T) {
 	run("git", "add", "-A")
 	run("git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "base")
 
-	var said bytes.Buffer
-	worker := exec.Command(markmill, "worker", "--warm")
-	worker.Dir, worker.Stderr = repo, &said
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := false
-	end := func() {
-		if !ended {
-			ended = true
+	start := func() (said *bytes.Buffer, end func()) {
+		said = &bytes.Buffer{}
+		worker := exec.Command(markmill, "worker", "--warm")
+		worker.Dir, worker.Stderr = repo, said
+		if err := worker.Start(); err != nil {
+			t.Fatal(err)
+		}
+		end = sync.OnceFunc(func() {
 			_ = worker.Process.Signal(os.Interrupt)
 			_ = worker.Wait()
-		}
+		})
+		t.Cleanup(end)
+		return said, end
 	}
-	defer end()
+	said, end := start()
 
 	process := regexp.MustCompile(`(?m)^run (\S+)\n *(\d+)$`)
 	digests := regexp.MustCompile(`\b[0-9a-f]{16,64}\b`) // of outputs that have the id and the number
@@ -114,14 +118,25 @@ func TestInteropWarm(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second) // until an interpreter is ready; the test holds without it
 	}
-	ready := func() int { return strings.Count(said.String(), "that was ready") }
 	write("blue") // a notebook whose steps get another environment
 	if text := do(1, "submit", "--wait"); !strings.Contains(text, "False blue True") {
 		t.Errorf("the environment is that of another notebook:\n%s", text)
 	}
 	end()
-	if n := ready(); n == 0 || n > rounds-1 {
+	if n := strings.Count(said.String(), ready); n == 0 || n > rounds-1 {
 		t.Errorf("of %d runs after the first, %d had an interpreter that was ready\n%s", rounds-1, n, said.String())
+	}
+	if err := os.WriteFile(filepath.Join(repo, "markmill.yaml"), []byte("data: data/**\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, end = start()
+	for n := range 2 { // the checkout's files may differ for the next job
+		do(n, "submit", "--wait")
+		time.Sleep(3 * time.Second)
+	}
+	end()
+	if strings.Contains(said.String(), ready) {
+		t.Errorf("a job with data: had an interpreter that was ready\n%s", said)
 	}
 	left, err := os.ReadDir(filepath.Join(dir, "cache", "markmill", "work"))
 	if err != nil || len(left) > 0 {

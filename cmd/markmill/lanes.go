@@ -287,6 +287,9 @@ func (a *app) printLanes(done *runs.Sweep, store runs.Store, o *runOptions) erro
 	for i, c := range list {
 		if done.Proven(i) && (picked == "" || picked == done.Rows[i].Run) && !sameBefore(list[:i], c) {
 			a.tell("markmill: to take %s: markmill runs apply %s\n", c.Attempt, c.Run)
+			if store.Record(runs.RunID(c.Run)).HasData() {
+				a.tell("markmill: and what it wrote that Git ignores: markmill runs apply --data %s\n", c.Run)
+			}
 		}
 	}
 	return endWith(end.ExitCode)

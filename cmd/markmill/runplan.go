@@ -245,10 +245,9 @@ func (a *app) retain(eng *engine.Engine, repo *worktree.Source, ran ...runs.RunI
 // retainData removes data that is kept beside records until it is no more than the retention says, and tells of which
 // runs.
 func (a *app) retainData(store runs.Store, r engine.Retention) error {
-	gone, err := store.PruneData(r.DataBytes())
-	if len(gone) > 0 {
-		a.tell("markmill: what %s wrote and Git ignores is not kept any more: more than %s were (retention: data:)\n",
-			plain.Some(gone, 3), plain.Size(r.DataBytes()))
+	words, err := api.PruneData(store, r)
+	if words != "" {
+		a.tell("markmill: %s\n", words)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -47,85 +46,6 @@ func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	m.Data = Data(run)
 	m.Data = m.Data[:min(len(m.Data), notebooks.MaxManifestChanges)]
 	return m
-}
-
-// Data lists what a run wrote and Git ignores, first what was put into the checkout.
-func Data(run *runs.Run) (list []notebooks.ManifestData) {
-	kept, published := run.Data.Split()
-	for i, f := range append(published, kept...) {
-		list = append(list, notebooks.ManifestData{Path: f.Path, Bytes: f.Bytes, Digest: string(f.Digest),
-			Removed: f.Removed, Published: i < len(published)})
-	}
-	return list
-}
-
-// DataRow is a file that Git ignores, in a list of what a run read and wrote.
-type DataRow struct {
-	Verb, Path string
-	Bytes      int64
-	Words      string
-	// Maker is the run that made what was read, and Before how long before; "" is not known.
-	Maker  runs.RunID
-	Before time.Duration
-}
-
-// DataRows draws what a manifest says of the files that Git ignores: what the run read that another had made, and what
-// it wrote.
-func DataRows(m *notebooks.Manifest) (rows []DataRow) {
-	if m.Inputs != nil {
-		for _, in := range m.Inputs.Data {
-			if in.Maker != "" {
-				rows = append(rows, DataRow{Verb: "read", Path: in.Path, Words: "made by " + in.Maker})
-			}
-		}
-	}
-	for _, f := range m.Data {
-		row := DataRow{Verb: "wrote", Path: f.Path, Bytes: f.Bytes, Words: "kept beside the record"}
-		if f.Removed {
-			row.Verb, row.Words = "removed", "in the checkout, too"
-		} else if f.Published {
-			row.Words = "in the checkout"
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// RunData is DataRows of a run: of what was read it says which run made it and how long before, and of what was
-// kept whether it still is, if the record is at hand.
-func RunData(run *runs.Run, record *runs.Record) (rows []DataRow) {
-	if run.Data == nil {
-		return nil
-	}
-	for _, f := range run.Data.Read {
-		rows = append(rows, DataRow{"read", f.Path, f.Bytes, "made by " + f.Notebook, f.Run,
-			run.StartedAt.Sub(f.Time)})
-	}
-	list, kept := Data(run), run.Data.Files
-	if record != nil {
-		kept = record.Keeps(run.Data)
-	}
-	for i, row := range DataRows(&notebooks.Manifest{Data: list}) {
-		if !list[i].Published && !slices.ContainsFunc(kept, func(f runs.DataFile) bool { return f.Path == row.Path }) {
-			row.Words = "not kept any more"
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// DataPattern is a pattern for data: that names the first file that is kept beside the record; "" where data: names it
-// already.
-func DataPattern(run *runs.Run) string {
-	kept, _ := run.Data.Split()
-	if len(kept) == 0 || kept[0].Named {
-		return ""
-	}
-	folder, _, deeper := strings.Cut(kept[0].Path, "/")
-	if !deeper {
-		return kept[0].Path
-	}
-	return folder + "/**"
 }
 
 // SignatureOf returns the recorded signature of an output notebook's manifest.

@@ -72,25 +72,6 @@ func hiddenWords(m *notebooks.Manifest) string {
 	return "**Keys that are not shown**, though nobody declared them as secrets: " + strings.Join(list, "; ")
 }
 
-// dataMarkdown is DataWords, and which notebooks made what was read, as Markdown.
-func dataMarkdown(m *notebooks.Manifest) string {
-	published, kept := DataWords(m.Data)
-	list := []string{published, kept}
-	if m.Inputs != nil {
-		var made []string
-		for _, in := range m.Inputs.Data {
-			if in.Maker != "" {
-				made = append(made, in.Path+" (made by "+in.Maker+")")
-			}
-		}
-		if len(made) > 0 {
-			list = append(list, "read: "+plain.Escape(plain.Some(made, 5)))
-		}
-	}
-	list = slices.DeleteFunc(list, func(words string) bool { return words == "" })
-	return safe.Inline(strings.Join(list, "; "))
-}
-
 // StatusWords returns the word for a status.
 func StatusWords(status string) string {
 	switch runs.Status(status) {
@@ -234,29 +215,6 @@ func ChangedWords(m *notebooks.Manifest) string {
 		words += " or more"
 	}
 	return words + InPlaceWords(m.ChangedIn)
-}
-
-// DataWords says what the run wrote and Git ignores: what was put into the checkout, and what is beside the record. ""
-// if that is nothing.
-func DataWords(files []notebooks.ManifestData) (published, kept string) {
-	words := func(want bool, head string) string {
-		var names []string
-		bytes := int64(0)
-		for _, f := range files {
-			if f.Published == want {
-				name := plain.Escape(f.Path)
-				if f.Removed {
-					name += " (removed)"
-				}
-				names, bytes = append(names, name), bytes+f.Bytes
-			}
-		}
-		if len(names) == 0 {
-			return ""
-		}
-		return head + plain.Some(names, 5) + ", " + plain.Size(bytes)
-	}
-	return words(true, "data: "), words(false, "written, and ignored by Git: ")
 }
 
 // InPlaceWords says that a change is in the user's own files (runs.Run.ChangedIn); "" of a worktree's.

@@ -58,15 +58,7 @@ func End(run *runs.Run, e Ending, color bool) string {
 	if e.Apply {
 		line("apply", apply)
 	}
-	published, kept := result.DataWords(result.Data(run))
-	if published != "" {
-		line("data", strings.TrimPrefix(published, "data: ")+", in the checkout")
-	}
-	if kept != "" {
-		words := kept + ": markmill runs apply --data last puts it into the checkout"
-		if named := result.DataPattern(run); named != "" {
-			words += "; data: [" + named + "] keeps it each time"
-		}
+	for _, words := range result.DataOffer(run) {
 		line("data", words)
 	}
 	var b strings.Builder

@@ -174,7 +174,7 @@ func (f *finder) ends() (good, bad worktree.OID, err error) {
 // plan plans the run of a commit.
 func (f *finder) plan(ctx context.Context, commit worktree.OID) (*engine.Plan, error) {
 	req := f.Request
-	req.Base = string(commit)
+	req.Base, req.Aside = string(commit), true
 	if f.Source != nil {
 		src, err := f.Source(commit)
 		if err != nil {

@@ -47,6 +47,7 @@ func RunRequest(ctx context.Context, eng *engine.Engine, req engine.Request,
 	if req.ID, err = eng.NewID(req.Path); err != nil {
 		return nil, nil, err
 	}
+	req.Aside = true
 	plan, err := eng.Plan(ctx, req)
 	if err == nil {
 		err = safe.CheckNormalize(plan.Notebook())

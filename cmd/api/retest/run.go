@@ -3,6 +3,7 @@ package retest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -76,7 +77,13 @@ func (t *tester) run(ctx context.Context, j *job, n *Notebook) error {
 		return err
 	}
 	keep, age := eng.Config.Retention.Bounds()
-	if _, err := eng.Store(api.RootOf(repo)).PruneSometimes(keep, age, t.Now()); err != nil {
+	store := eng.Store(api.RootOf(repo))
+	_, err = store.PruneSometimes(keep, age, t.Now())
+	words, derr := api.PruneData(store, eng.Config.Retention)
+	if words != "" {
+		t.Warn(words)
+	}
+	if err = errors.Join(err, derr); err != nil {
 		t.Warn("old runs were not removed: " + err.Error())
 	}
 	return t.compare(j, n, plan, result, rules)
@@ -86,6 +93,7 @@ func (t *tester) run(ctx context.Context, j *job, n *Notebook) error {
 func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.Source, j *job) (*engine.Plan, error) {
 	req := t.Request
 	req.Path, req.Source, req.Repository, req.Markers = slashed(j.path), j.source, api.RootOf(repo), true
+	req.Aside = true
 	var err error
 	if repo == nil {
 		if req.Folder, err = os.Getwd(); err != nil {

@@ -47,6 +47,7 @@ func PlanAttempts(ctx context.Context, o Attempts) (*Sweep, error) {
 		backends = []string{""}
 	}
 	s := &Sweep{Work: o.Work, request: o.Request, Engine: eng}
+	s.request.Aside = true
 	for _, backend := range backends {
 		for attempt := range n {
 			lane := &runs.LaneRow{Backend: backend, Attempt: attempt + 1}
@@ -100,7 +101,7 @@ func (r *runner) judge(ctx context.Context, eng *engine.Engine, ended *runs.Swee
 	if err != nil {
 		return nil
 	}
-	req.Repository, req.At, req.Reuse = r.request.Repository, at, engine.ReuseOff
+	req.Repository, req.At, req.Reuse, req.Aside = r.request.Repository, at, engine.ReuseOff, true
 	if req.ID, err = eng.NewID(req.Path); err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	if before := a.lease.Job.Furthest(); before != nil {
 		id, run, err := a.restore(ctx, before)
 		if id != "" {
-			defer func() { _ = a.store.Remove(id) }() // the next worker of this store removes it else
+			defer func() { _ = a.drop(id) }() // the next worker of this store removes it else
 		}
 		if err != nil {
 			return a.giveBack(err.Error(), backoff(a.lease.Job.InVain))
@@ -149,7 +149,10 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	if err != nil {
 		return a.refuse(err)
 	}
-	defer func() { _ = a.store.Remove(req.ID) }()
+	defer func() {
+		_ = a.drop(req.ID)
+		a.retain(eng.Config.Retention)
+	}()
 	err = a.lease.Hear(func(by, text string) error {
 		return a.store.Record(req.ID).Steer(runs.SteerData{Text: text, Actor: by, Time: time.Now().UTC()})
 	})
@@ -256,12 +259,13 @@ func (a *attempt) fetchBase(ctx context.Context, dir string) error {
 
 // engine makes the engine for a repository.
 func (a *attempt) engine(root string) (*engine.Engine, error) {
-	eng, _, err := api.NewEngine(root)
+	eng, err := a.engineAt(root)
 	if err != nil {
 		return nil, err
 	}
-	eng.Version, eng.Tools, eng.Schedules = a.Version, a.Program, a.Store
-	eng.Store = func(string) runs.Store { return a.store }
+	if a.own == nil || root != a.own.Root() {
+		eng.Config.Data = nil // a copy of the base has no files that Git ignores, and nobody looks for some there
+	}
 	eng.Floor = &engine.Floor{Sandbox: a.Sandbox, Mode: runs.MutationWorktree}
 	eng.Job = &engine.Job{ID: a.spec.ID, Requester: runs.Person{User: a.spec.By, Email: a.spec.Email}}
 	eng.Job.Answers, err = a.lease.Job.Answers()

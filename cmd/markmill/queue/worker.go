@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
+	"markmill/cmd/api"
+	"markmill/engine"
 	"markmill/engine/process"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
@@ -27,6 +28,36 @@ type worker struct {
 	courier *courier
 	own     *worktree.Source // the repository around the working directory; nil outside one
 	warm    warmth
+}
+
+// engineAt makes the engine for a repository; "" is none. Its records are in the worker's store.
+func (w *worker) engineAt(root string) (*engine.Engine, error) {
+	eng, _, err := api.NewEngine(root)
+	if err == nil {
+		eng.Version, eng.Tools, eng.Schedules = w.Version, w.Program, w.Store
+		eng.Store = func(string) runs.Store { return w.store }
+	}
+	return eng, err
+}
+
+// drop removes the record of a run that is published, or that another run goes on with. What the run wrote and Git
+// ignores stays, as long as the retention says.
+func (w *worker) drop(id runs.RunID) error {
+	if record := w.store.Record(id); record.HasData() {
+		w.tell("run %s: what it wrote and Git ignores is kept in %s", id, record.DataDir())
+	}
+	return w.store.Remove(id)
+}
+
+// retain removes old data of runs, in the checkout's store.
+func (w *worker) retain(r engine.Retention) {
+	words, err := api.PruneData(runs.Store{Dir: w.Store}, r)
+	if err != nil {
+		words = err.Error() // the next run tries again
+	}
+	if words != "" {
+		w.tell("%s", words)
+	}
 }
 
 // maxWorkers bounds the workers of one store.
@@ -98,21 +129,28 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 // claimStore locks the first free store of workers. The next run in it removes what a killed worker left there.
 func (w *worker) claimStore() (release func(), err error) {
 	for n := range maxWorkers {
-		dir := w.dir("workers", strconv.Itoa(n))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.store = runs.Store{Dir: w.Store}.Worker(n)
+		if err := os.MkdirAll(w.store.Dir, 0o700); err != nil {
 			return nil, err
 		}
-		release, err := runs.Lock(dir)
+		release, err := runs.Lock(w.store.Dir)
 		if errors.Is(err, runs.ErrLive) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		w.store = runs.Store{Dir: dir}
 		ids, err := w.store.IDs()
+		if len(ids) > 0 {
+			eng, terr := w.engineAt(w.Root)
+			if err = errors.Join(err, terr); err == nil {
+				err = eng.Tidy("") // which keeps what a killed run wrote and Git ignores
+			}
+		}
 		for _, id := range ids {
-			err = errors.Join(err, w.store.Remove(id))
+			if err == nil {
+				err = w.drop(id)
+			}
 		}
 		if err != nil {
 			release()
