@@ -102,7 +102,7 @@ func (p *Plan) listers() func(step notebooks.StepID) listing.Lister {
 
 // judges reports whether a step is a test or a review.
 func (p *Plan) judges(step notebooks.StepID) bool {
-	return slices.ContainsFunc(p.steps, func(s PlannedStep) bool { return s.ID == step && isJudge(s.Step) })
+	return slices.ContainsFunc(p.steps, func(s PlannedStep) bool { return s.ID == step && s.Judges() })
 }
 
 // ownOutput are the paths of the repository that the run itself writes at its end: OUTPUT, and the folder of its

@@ -31,13 +31,16 @@ const (
 
 // compareFiles compares the changed files that are no notebooks.
 func (r *reviewer) compareFiles(rules []Rule) (list []changedFile, books int) {
-	left := maxAllCompared
+	left, judges := maxAllCompared, r.in.Judges
+	if judges == nil {
+		judges = notebooks.IsJudgeFile
+	}
 	for _, f := range r.in.Files {
 		if r.told[f.Path] != nil || r.told[f.From] != nil {
 			books++
 			continue
 		}
-		c := changedFile{path: f.Path, judges: notebooks.IsJudgeFile(f.Path) || isRule(rules, f.Path),
+		c := changedFile{path: f.Path, judges: judges(f.Path) || isRule(rules, f.Path),
 			code: notebooks.IsCode(f.Path)}
 		if c.judges || c.code {
 			c.compare(r, f, &left)

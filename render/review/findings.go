@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
 	"markmill/render/plain"
@@ -71,7 +72,7 @@ func (r *reviewer) find(n *Notebook) {
 			}
 		}
 		for i := range n.Diff.Cells {
-			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && ch.New.Status == "allowed" &&
+			if ch := &n.Diff.Cells[i]; ch.New != nil && notebooks.Judge(ch.New.Tags) && ch.New.Status == "allowed" &&
 				(ch.Old == nil || ch.Old.Status != "allowed") && !slices.Contains(n.Red, ch.Label()) {
 				say(OnWeakened, n.Path, ch.Label(),
 					"the test failed, as it is expected to ("+ch.New.Words+

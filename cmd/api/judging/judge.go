@@ -196,7 +196,7 @@ var locks = []string{"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "requ
 	"yarn.lock", "package-lock.json", "npm-shrinkwrap.json", "bun.lock", "Cargo.lock", "Gemfile.lock", "composer.lock"}
 
 func (c *change) dependencies() []string {
-	return slices.DeleteFunc(slices.Clone(c.product), func(p string) bool {
+	return slices.DeleteFunc(slices.Clone(c.Product), func(p string) bool {
 		return !slices.Contains(locks, path.Base(p))
 	})
 }
@@ -377,14 +377,11 @@ func (o *outcome) read(ran *engine.Result) error {
 			continue
 		}
 		f := s.Finished
-		judge := slices.ContainsFunc(s.Planned.Tags, func(t string) bool {
-			return t == notebooks.TagTest || t == notebooks.TagReview
-		})
 		if s.Step == nil {
 			continue // it did not start
 		}
 		passed := f.Status == runs.StepPassed || f.Status == runs.StepAllowed
-		if !judge {
+		if !notebooks.Judge(s.Planned.Tags) {
 			if !passed && o.stopped == "" {
 				o.stopped = fmt.Sprintf("step %s, which they need, ends with %s", s.Planned.ID,
 					cmp.Or(f.Reason, fmt.Sprintf("exit %d", f.Exit)))

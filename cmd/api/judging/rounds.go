@@ -239,7 +239,7 @@ func (r *rounds) unnamed(add func(review.Grade, string), both, base *judgedStep)
 	if r.c.sameJudges() {
 		add(review.GradeObjection, words)
 	} else {
-		add(review.GradeDecide, words+"; the branch changed "+plain.Some(r.c.judges, 3))
+		add(review.GradeDecide, words+"; the branch changed "+plain.Some(r.c.Judges, 3))
 	}
 }
 
@@ -293,7 +293,7 @@ func (r *rounds) narrow(both, base *outcome) bool {
 			found = r.replace(file, t) || found
 		}
 		if len(s.failed) == 0 && was.counts != nil && s.counts == nil { // the runner did not get that far
-			for _, p := range r.c.judges {
+			for _, p := range r.c.Judges {
 				if len(r.c.old.text(p)) > 0 && strings.Contains(s.output, path.Base(p)) {
 					found = r.replace(p, runs.FailedTest{Words: lastLine(s.output)}) || found
 				}
@@ -307,7 +307,7 @@ func (r *rounds) narrow(both, base *outcome) bool {
 func (r *rounds) judgeFile(named string) string {
 	named = strings.TrimPrefix(named, "./")
 	best := ""
-	for _, p := range r.c.judges {
+	for _, p := range r.c.Judges {
 		stem := strings.TrimSuffix(p, path.Ext(p))
 		if p == named || strings.HasSuffix(named, "/"+p) || strings.HasSuffix("/"+p, "/"+named) ||
 			strings.HasSuffix("/"+stem, "/"+strings.ReplaceAll(named, ".", "/")) {
