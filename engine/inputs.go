@@ -81,7 +81,7 @@ func (w *workspace) dependOn() {
 
 // standsIn reports whether a folder of the checkout has a program of the name of a system's tool that a step names.
 func (w *workspace) standsIn(folder string) bool {
-	list, _ := os.ReadDir(filepath.Join(w.plan.source.Root(), filepath.FromSlash(folder))) // PATH may name what is not there
+	list, _ := os.ReadDir(filepath.Join(w.plan.source.Root(), filepath.FromSlash(folder))) // PATH may have any name
 	return slices.ContainsFunc(list, func(f fs.DirEntry) bool {
 		return listing.IsSystem(f.Name()) && slices.ContainsFunc(w.plan.steps, func(s PlannedStep) bool {
 			return bytes.Contains(s.Code, []byte(f.Name()))

@@ -56,8 +56,8 @@ func (r *run) judgeAgain(ctx context.Context) error {
 	return r.backToResult(ctx)
 }
 
-// again lists the steps that run a second time: of those that passed, the judges and what prepares for them. Every other
-// step may have made the change.
+// again lists the steps that run a second time: of those that passed, the judges and what prepares for them. Every
+// other step may have made the change.
 func (r *run) again() (list []*PlannedStep) {
 	var passed []*notebooks.Step
 	var changing []notebooks.StepID

@@ -284,8 +284,8 @@ func (t *Tree) sinceBase() map[string]snapshot.Entry {
 	return target
 }
 
-// RestoreBase restores changed paths to their content in the base, and removes those that the base lacks. Restore undoes
-// it.
+// RestoreBase restores changed paths to their content in the base, and removes those that the base lacks. Restore
+// undoes it.
 func (t *Tree) RestoreBase(ctx context.Context, paths []string) error {
 	target := t.sinceBase()
 	maps.DeleteFunc(target, func(p string, _ snapshot.Entry) bool { return !slices.Contains(paths, p) })
