@@ -179,11 +179,11 @@ func TestCalls(t *testing.T) {
 		}
 	}
 	for script, want := range map[string]string{"find . -name '*.js'": "both", "find": "both",
-		"find src lib -type f": "",
+		"find src lib -type f":  "",
 		"find packages -name x": "packages/a/node_modules", "cd packages && find a": "packages/a/node_modules",
 		"ls": "", "ls -l src": "", "ls *": "both", "ls -R": "both", "ls -lR src": "", "grep -r x": "both",
 		"grep -rn x .": "both", "grep -rn x src": "", "grep x *.py": "", "du -s .": "both", "du -s src": "",
-		"tree": "both",
+		"tree":           "both",
 		"cp -a . /tmp/x": "both", "cp -a src dst": "", "find $DIR": "both", "git ls-files": "", "stat *": "",
 		"sh -c 'find .'": "both", "diff -r a ../b": "both", "rm -rf build": ""} {
 		got := ""
