@@ -241,6 +241,7 @@ var (
 	cargoPanic  = lazyregexp.New(`^thread '(.+?)'(?: \(\d+\))? panicked at (?:'(.*)', )?\S+:\d+:\d+:?$`)
 	cargoAt     = lazyregexp.New(`^ *--> (\S+\.rs):(\d+):\d+$`)
 	mavenFailed = lazyregexp.New(`^\[ERROR\] +(?:[\w.$]*\.)?(\w+)\.(\w+):(\d+)(?:->\S+)? (.*)$`)
+	javac       = lazyregexp.New(`^\[ERROR\] (/\S+\.(?:java|kt|scala)):\[(\d+),\d+\] (.+)$`)
 	gradle      = lazyregexp.New(`^(\w+)(?: > .+)? > (\w+)\(.*\)(?:\[\d+\])? FAILED$`)
 	rspecFailed = lazyregexp.New(`^rspec '?(?:\./)?([^':\[\s]+)(?::(\d+)|\[[\d:]+\]'?) # (.+)$`)
 )
@@ -331,6 +332,8 @@ func failedJUnit(lines []string) (out []FailedTest) {
 	for _, line := range lines {
 		if m := mavenFailed.FindStringSubmatch(line); m != nil {
 			out = append(out, FailedTest{File: m[1], Name: m[1] + "::" + m[2], Line: atoi(m[3]), Words: m[4]})
+		} else if m := javac.FindStringSubmatch(line); m != nil {
+			out = append(out, FailedTest{File: m[1], Line: atoi(m[2]), Words: m[3], Load: true})
 		} else if m := gradle.FindStringSubmatch(line); m != nil {
 			out = append(out, FailedTest{File: m[1], Name: m[1] + "::" + m[2]})
 		}
