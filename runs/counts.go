@@ -71,7 +71,8 @@ var runners = []struct {
 // kinds maps the words of runners to the counts; a word that is not here counts nothing.
 var kinds = map[string]string{
 	"passed": "passed", "xpassed": "passed", "pass": "passed", "passing": "passed",
-	"failing": "failed", "failed": "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
+	"failing": "failed",
+	"failed": "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
 	"skipped": "skipped", "skip": "skipped", "xfailed": "skipped", "ignored": "skipped", "todo": "skipped",
 	"pending": "skipped",
 }
