@@ -72,7 +72,7 @@ var runners = []struct {
 var kinds = map[string]string{
 	"passed": "passed", "xpassed": "passed", "pass": "passed", "passing": "passed",
 	"failing": "failed",
-	"failed": "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
+	"failed":  "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
 	"skipped": "skipped", "skip": "skipped", "xfailed": "skipped", "ignored": "skipped", "todo": "skipped",
 	"pending": "skipped",
 }
