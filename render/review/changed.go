@@ -267,7 +267,7 @@ func (r *reviewer) table(out *Review) (rows [][]string) {
 			}
 			states = append(states, o.stateWords())
 		}
-		row(n.subject(), cameTo(was), cameTo(is), counted(states))
+		row(n.subject(), CameTo(was...), CameTo(is...), counted(states))
 	}
 	if r.in.Judged != nil {
 		for _, n := range r.in.Judged.Notebooks {
@@ -286,8 +286,8 @@ func (r *reviewer) table(out *Review) (rows [][]string) {
 	return slices.Insert(rows, 0, head)
 }
 
-// cameTo says what runs came to: the tests of one, how many of several passed.
-func cameTo(list []*notebooks.Manifest) string {
+// CameTo says what runs came to: the tests of one, how many of several passed.
+func CameTo(list ...*notebooks.Manifest) string {
 	var ends []string
 	for _, m := range list {
 		ended := cmp.Or(map[string]string{"pass": "passed", "fail": "failed"}[m.Status], m.Status)
