@@ -49,9 +49,8 @@ func (p *Plan) chooseAgent(e *Engine, s *notebooks.Step) kernel.Kernel {
 	}
 	p.agents[s.ID] = d
 	d.Requested, d.RequestedBy = s.Backend, "notebook"
-	judges := s.Has(notebooks.TagTest) || s.Has(notebooks.TagReview)
 	// attempts that are compared have the same judges
-	if b := p.request.Backend; b != "" && (d.Requested == "" || !judges) {
+	if b := p.request.Backend; b != "" && (d.Requested == "" || !s.Judges()) {
 		d.Requested, d.RequestedBy = b, "request"
 	}
 	if d.Requested == "" {

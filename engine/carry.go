@@ -214,7 +214,7 @@ func (i *InterruptedRun) carried(ctx context.Context, e *Engine, p *Plan, word s
 			f.Reason = fmt.Sprintf("step %s left processes running", s.ID)
 		case len(done.InnerRuns) > 0:
 			f.Reason = fmt.Sprintf("step %s ran notebooks of its own", s.ID)
-		case (s.Has(notebooks.TagTest) || s.Has(notebooks.TagReview)) && word != ReuseTests:
+		case s.Judges() && word != ReuseTests:
 			f.Again = append(f.Again, s.ID)
 			continue
 		}

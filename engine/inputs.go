@@ -43,22 +43,14 @@ func (w *workspace) readsOff() string {
 
 // dependOn counts as read the checkout's folders of dependencies that the steps have, and those to which their
 // environment leads, as that of an active virtual environment does. Steps that call nothing but the system's tools read
-// a folder that their code names, and no other.
+// a folder that their code names, or below which such a tool looks at every file, and no other. A tool that a folder of
+// PATH stands in for is not the system's.
 func (w *workspace) dependOn() {
 	if !w.plan.mountable() {
 		return
 	}
 	of := w.plan.listers()
-	calls := slices.ContainsFunc(w.plan.steps, func(s PlannedStep) bool { return of(s.ID).Calls() })
-	for _, d := range w.opened.Dependencies {
-		named := func(s PlannedStep) bool { return bytes.Contains(s.Code, []byte(path.Base(d.Path))) }
-		if calls || slices.ContainsFunc(w.plan.steps, named) {
-			w.tree.DependOn(dependencyOf(d))
-		}
-	}
-	if !calls {
-		return
-	}
+	var led []string
 	for _, v := range w.env {
 		name, list, _ := strings.Cut(v, "=")
 		if !slices.Contains([]string{"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH"}, name) {
@@ -66,10 +58,35 @@ func (w *workspace) dependOn() {
 		}
 		for _, dir := range filepath.SplitList(list) {
 			if rel, ok := w.plan.source.Relative(dir); ok && filepath.IsAbs(dir) {
-				w.dependOnPath(rel)
+				led = append(led, rel)
 			}
 		}
 	}
+	calls := slices.ContainsFunc(w.plan.steps, func(s PlannedStep) bool { return of(s.ID).Calls() }) ||
+		slices.ContainsFunc(led, w.standsIn)
+	for _, d := range w.opened.Dependencies {
+		reads := func(s PlannedStep) bool {
+			return bytes.Contains(s.Code, []byte(path.Base(d.Path))) || of(s.ID).Walks(d.Path)
+		}
+		if calls || slices.ContainsFunc(w.plan.steps, reads) {
+			w.tree.DependOn(dependencyOf(d))
+		}
+	}
+	for _, rel := range led {
+		if calls {
+			w.dependOnPath(rel)
+		}
+	}
+}
+
+// standsIn reports whether a folder of the checkout has a program of the name of a system's tool that a step names.
+func (w *workspace) standsIn(folder string) bool {
+	list, _ := os.ReadDir(filepath.Join(w.plan.source.Root(), filepath.FromSlash(folder))) // PATH may have any name
+	return slices.ContainsFunc(list, func(f fs.DirEntry) bool {
+		return listing.IsSystem(f.Name()) && slices.ContainsFunc(w.plan.steps, func(s PlannedStep) bool {
+			return bytes.Contains(s.Code, []byte(f.Name()))
+		})
+	})
 }
 
 // listers returns what lists folders in a step, as far as its code tells. A function of Python may be that of an
@@ -102,7 +119,7 @@ func (p *Plan) listers() func(step notebooks.StepID) listing.Lister {
 
 // judges reports whether a step is a test or a review.
 func (p *Plan) judges(step notebooks.StepID) bool {
-	return slices.ContainsFunc(p.steps, func(s PlannedStep) bool { return s.ID == step && isJudge(s.Step) })
+	return slices.ContainsFunc(p.steps, func(s PlannedStep) bool { return s.ID == step && s.Judges() })
 }
 
 // ownOutput are the paths of the repository that the run itself writes at its end: OUTPUT, and the folder of its

@@ -29,21 +29,20 @@ func (r *run) judgeAgain(ctx context.Context) error {
 	if len(f.Protect) == 0 || r.verdict.failed != "" || len(r.verdict.blockers) > 0 || ctx.Err() != nil {
 		return nil
 	}
-	protects := func(path string) bool { return MatchesAny(f.Protect, path) }
-	changed := r.ws.tree.ChangedSinceBase(protects)
+	changed := JudgeFiles{Also: f.Protect, Alone: true}.Touched(r.ws.tree.ChangedSinceBase()).Judges
 	if len(changed) == 0 {
 		return nil
 	}
 	r.judged = &runs.JudgesData{Changed: changed}
 	judges := r.again()
 	switch {
-	case !slices.ContainsFunc(judges, func(s *PlannedStep) bool { return isJudge(s.Step) }):
+	case !slices.ContainsFunc(judges, func(s *PlannedStep) bool { return s.Judges() }):
 		return nil // nobody judges the run: the change is listed
 	case r.plan.mode() == runs.MutationInPlace:
 		r.judged.Skipped = "the run works in place, where the base's version of a file would overwrite the user's"
 		return nil
 	}
-	if err := r.ws.tree.RestoreBase(ctx, protects); err != nil {
+	if err := r.ws.tree.RestoreBase(ctx, changed); err != nil {
 		r.judged.Skipped = "the base's version of the protected files cannot be restored: " + err.Error()
 		return r.backToResult(ctx)
 	}
@@ -57,24 +56,19 @@ func (r *run) judgeAgain(ctx context.Context) error {
 	return r.backToResult(ctx)
 }
 
-// again lists the steps that run a second time: the judges that passed, and the steps that prepare their interpreters.
-func (r *run) again() []*PlannedStep {
-	var list []*PlannedStep
-	used := map[string]bool{}
+// again lists the steps that run a second time: of those that passed, the judges and what prepares for them. Every
+// other step may have made the change.
+func (r *run) again() (list []*PlannedStep) {
+	var passed []*notebooks.Step
+	var changing []notebooks.StepID
 	for i := range r.plan.steps {
-		if s := &r.plan.steps[i]; s.Kernel != nil && !s.byAgent() && r.passed(s) {
-			list = append(list, s)
-			if isJudge(s.Step) {
-				used[s.sessionKey()] = true
-			}
+		if s := &r.plan.steps[i]; s.Kernel != nil && r.passed(s) {
+			list, passed, changing = append(list, s), append(passed, s.Step), append(changing, s.ID)
 		}
 	}
-	return slices.DeleteFunc(list, func(s *PlannedStep) bool {
-		return !isJudge(s.Step) && !(prepares(s.Step) && used[s.sessionKey()])
-	})
+	wanted := toJudge(passed, changing)
+	return slices.DeleteFunc(list, func(s *PlannedStep) bool { return !wanted[s.ID] })
 }
-
-func isJudge(s *notebooks.Step) bool { return s.Has(notebooks.TagTest) || s.Has(notebooks.TagReview) }
 
 // prepares reports whether a step runs before the judges of its session, whatever else runs.
 func prepares(s *notebooks.Step) bool {
@@ -92,21 +86,22 @@ type JudgeRequest struct {
 
 // IsJudging reports whether a notebook has a step that judges, and that no agent does.
 func IsJudging(nb *notebooks.Notebook) bool {
-	return slices.ContainsFunc(nb.Steps, func(s *notebooks.Step) bool { return isJudge(s) && !agentStep(s) })
+	return slices.ContainsFunc(nb.Steps, func(s *notebooks.Step) bool { return s.Judges() && !agentStep(s) })
 }
 
 func agentStep(s *notebooks.Step) bool { return s.Lang == kernel.AgentLanguage }
 
-// skipOthers leaves out every step but the judges and what they need: what their needs= names, what prepares an
-// interpreter, and the steps before them in their language.
-func (j *JudgeRequest) skipOthers(nb *notebooks.Notebook) {
+// toJudge are the judges among the steps and what they need: what their needs= names, what prepares an interpreter, and
+// the steps before them in their language. None of them makes the change that is judged, as an agent's step does, and
+// one of changing that neither judges nor prepares.
+func toJudge(steps []*notebooks.Step, changing []notebooks.StepID) map[notebooks.StepID]bool {
 	makes := func(s *notebooks.Step) bool {
-		return agentStep(s) || !isJudge(s) && !prepares(s) && slices.Contains(j.Changing, s.ID)
+		return agentStep(s) || !s.Judges() && !prepares(s) && slices.Contains(changing, s.ID)
 	}
 	wanted := map[notebooks.StepID]bool{}
 	judged, used := map[string]bool{}, map[string]bool{} // languages
-	for _, s := range slices.Backward(nb.Steps) {
-		judged[s.Lang] = judged[s.Lang] || isJudge(s) && !makes(s)
+	for _, s := range slices.Backward(steps) {
+		judged[s.Lang] = judged[s.Lang] || s.Judges() && !makes(s)
 		needed := wanted[s.ID] || judged[s.Lang] || used[s.Lang] && prepares(s)
 		if wanted[s.ID] = needed && !makes(s); wanted[s.ID] {
 			used[s.Lang] = true
@@ -115,6 +110,12 @@ func (j *JudgeRequest) skipOthers(nb *notebooks.Notebook) {
 			}
 		}
 	}
+	return wanted
+}
+
+// skipOthers leaves out every step but the judges and what they need.
+func (j *JudgeRequest) skipOthers(nb *notebooks.Notebook) {
+	wanted := toJudge(nb.Steps, j.Changing)
 	for _, s := range nb.Steps {
 		s.Needs = slices.DeleteFunc(slices.Clone(s.Needs), func(id notebooks.StepID) bool { return !wanted[id] })
 		if !wanted[s.ID] && !s.Has(notebooks.TagSkip) {
@@ -146,9 +147,9 @@ func (r *run) runJudges(ctx context.Context, judges []*PlannedStep) error {
 		r.judged.Steps = append(r.judged.Steps, runs.JudgedStep{
 			VerificationStep: runs.VerificationStep{Step: s.ID, Status: done.Status, Exit: done.Exit,
 				DurationNS: done.DurationNS, Tests: done.Tests},
-			Judge: isJudge(s.Step), Reason: done.Reason, Stdout: done.Stdout, Stderr: done.Stderr,
+			Judge: s.Judges(), Reason: done.Reason, Stdout: done.Stdout, Stderr: done.Stderr,
 			Displays: done.Displays, Outputs: done.Outputs})
-		if !isJudge(s.Step) && bad(done.Status) {
+		if !s.Judges() && bad(done.Status) {
 			return nil // nothing can be judged without what it sets up, and that is no pass
 		}
 	}

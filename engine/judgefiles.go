@@ -12,15 +12,34 @@ import (
 	"markmill/notebooks/lazyregexp"
 )
 
-// putBack are further files that review --judge puts back: they stand in for a source or a runner, and tests make some
-// of them while they run, so that inside of a run they are no judges.
-var putBack = []string{"**/__pycache__/**", "**/*.pyc", "**/*.pth", "**/node_modules/.bin/**"}
+// JudgeFiles says which files judge a change: the table, what Also adds, and without what Not names. With Alone, none
+// but those that Also names: the judges of a run are those that protect: names.
+type JudgeFiles struct {
+	Also, Not []string
+	Alone     bool
+}
 
-// mixedFiles have settings of the product and of its tests.
-var mixedFiles = []string{"pyproject.toml", "setup.cfg", "package.json"}
+// Touched are the changed paths by what they mean to judges.
+type Touched struct {
+	Judges  []string
+	Mixed   []string // settings of the product and of its tests
+	Product []string
+}
 
-// JudgeFiles says which files judge a change: the table, what Also adds, and without what Not names.
-type JudgeFiles struct{ Also, Not []string }
+// Touched divides what a change touches. Who judges it puts the judges back, and of Mixed the settings of tests.
+func (j JudgeFiles) Touched(changed []string) (t Touched) {
+	for _, p := range changed {
+		list := &t.Product
+		switch {
+		case j.Is(p):
+			list = &t.Judges
+		case !j.Alone && notebooks.MixedTable[path.Base(p)]:
+			list = &t.Mixed
+		}
+		*list = append(*list, p)
+	}
+	return t
+}
 
 // Table is the table of judge files with the additions, a line for each row.
 func (j JudgeFiles) Table() (lines []string) {
@@ -32,8 +51,14 @@ func (j JudgeFiles) Table() (lines []string) {
 	for _, row := range notebooks.JudgeTable {
 		add(row.Of, row.Patterns)
 	}
-	add("compiled files, and names before a runner's", putBack)
-	add("the test tables of", mixedFiles)
+	var mixed []string
+	for name, apart := range notebooks.MixedTable {
+		if apart {
+			mixed = append(mixed, name)
+		}
+	}
+	slices.Sort(mixed)
+	add("the test tables of", mixed)
 	add("protect: and judges:", j.Also)
 	add("none of these (not-judges:)", j.Not)
 	return lines
@@ -41,13 +66,7 @@ func (j JudgeFiles) Table() (lines []string) {
 
 // Is reports whether a path is that of a judge file.
 func (j JudgeFiles) Is(name string) bool {
-	return MatchesAny(j.Also, name) ||
-		!MatchesAny(j.Not, name) && (notebooks.IsJudgeFile(name) || MatchesAny(putBack, name))
-}
-
-// IsMixed reports whether a file has settings of the product and of its tests.
-func (j JudgeFiles) IsMixed(name string) bool {
-	return slices.Contains(mixedFiles, path.Base(name)) && !j.Is(name)
+	return MatchesAny(j.Also, name) || !j.Alone && !MatchesAny(j.Not, name) && notebooks.JudgesBranch(name)
 }
 
 // testTable matches the names of tables of test runners in TOML and INI.

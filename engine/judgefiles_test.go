@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -22,8 +23,16 @@ func TestJudgeFilesOfTheSettings(t *testing.T) {
 			t.Errorf("%s: %t", name, !want)
 		}
 	}
-	if !files.IsMixed("sub/package.json") || files.IsMixed("tests/package.json") {
-		t.Error("a package.json is mixed, unless it is a judge file")
+	changed := []string{"a.py", "go.mod", "own/a", "sub/package.json", "tests/package.json"}
+	for alone, want := range map[bool]Touched{
+		false: {Judges: []string{"own/a", "tests/package.json"}, Mixed: []string{"sub/package.json"},
+			Product: []string{"a.py", "go.mod"}},
+		true: {Judges: []string{"own/a"}, Product: []string{"a.py", "go.mod", "sub/package.json",
+			"tests/package.json"}},
+	} {
+		if files.Alone = alone; !reflect.DeepEqual(files.Touched(changed), want) {
+			t.Errorf("alone %t: %+v, want %+v", alone, files.Touched(changed), want)
+		}
 	}
 	for _, bad := range []string{"judges: []", "judges: [\"[\"]", "not-judges: 1", "decide: never",
 		"accepted: [{id: x, by: y}]"} {

@@ -32,9 +32,12 @@ func LookedFor(family string) (names []string) {
 //
 // Looked are the names that the tools look for beside each file of their family that they read, and in the folders
 // above it, without listing a folder: also names that do not judge, as __init__.py.
+//
+// Made says that tests make such files while they run: they judge a branch, and no run.
 var JudgeTable = []struct {
 	Of       string
 	Patterns []string
+	Made     bool
 	Family   string
 	Looked   []string
 }{
@@ -82,36 +85,60 @@ var JudgeTable = []struct {
 		Patterns: []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".forgejo/",
 			".gitea/", ".gitlab-ci.yml", ".travis.yml", "azure-pipelines*.yml", "Jenkinsfile",
 			"bitbucket-pipelines.yml"}},
+	{Of: "compiled files, and names before a runner's", Made: true,
+		Patterns: []string{"__pycache__/", "*.pyc", "*.pth", "node_modules/.bin/"}},
 }
 
-// MixedTable names files that hold settings of runners beside those of the product.
-var MixedTable = []string{"pyproject.toml", "setup.cfg", "package.json", "tsconfig.json", "go.mod", "go.work",
-	"Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts", "CMakeLists.txt"}
+// MixedTable names files that hold settings of runners beside those of the product, and says whether the two are told
+// apart.
+var MixedTable = map[string]bool{"pyproject.toml": true, "setup.cfg": true, "package.json": true,
+	"tsconfig.json": false, "go.mod": false, "go.work": false, "Cargo.toml": false, "pom.xml": false,
+	"build.gradle": false, "build.gradle.kts": false, "CMakeLists.txt": false}
 
-// judgePatterns sorts the table by how it is looked up.
-var judgePatterns = sync.OnceValue(func() (p struct {
+// judgePatterns are those of the table by how they are looked up.
+type judgePatterns struct {
 	names          map[string]bool
 	globs, folders []string
-}) {
-	p.names = map[string]bool{}
+}
+
+// ofTable sorts the patterns that judge runs, and those that judge branches.
+var ofTable = sync.OnceValue(func() *[2]judgePatterns {
+	var p [2]judgePatterns
 	for _, row := range JudgeTable {
-		for _, pattern := range row.Patterns {
-			switch {
-			case strings.HasSuffix(pattern, "/"):
-				p.folders = append(p.folders, "/"+pattern)
-			case strings.ContainsRune(pattern, '*'):
-				p.globs = append(p.globs, pattern)
-			default:
-				p.names[pattern] = true
+		for i := range p {
+			if row.Made && i == 0 {
+				continue
 			}
+			p[i].add(row.Patterns)
 		}
 	}
-	return p
+	return &p
 })
 
-// IsJudgeFile reports whether a file, by its path in the repository, is one of JudgeTable.
-func IsJudgeFile(name string) bool {
-	p, base := judgePatterns(), path.Base(name)
+func (p *judgePatterns) add(patterns []string) {
+	if p.names == nil {
+		p.names = map[string]bool{}
+	}
+	for _, pattern := range patterns {
+		switch {
+		case strings.HasSuffix(pattern, "/"):
+			p.folders = append(p.folders, "/"+pattern)
+		case strings.ContainsRune(pattern, '*'):
+			p.globs = append(p.globs, pattern)
+		default:
+			p.names[pattern] = true
+		}
+	}
+}
+
+// IsJudgeFile reports whether a file, by its path in the repository, is one of JudgeTable that judges a run.
+func IsJudgeFile(name string) bool { return ofTable()[0].match(name) }
+
+// JudgesBranch reports whether a file is one of JudgeTable.
+func JudgesBranch(name string) bool { return ofTable()[1].match(name) }
+
+func (p *judgePatterns) match(name string) bool {
+	base := path.Base(name)
 	if p.names[base] {
 		return true
 	}
@@ -136,10 +163,6 @@ func IsCode(name string) bool {
 
 // IsMixedFile reports whether a file, by its path in the repository, is one of MixedTable.
 func IsMixedFile(name string) bool {
-	for _, mixed := range MixedTable {
-		if path.Base(name) == mixed {
-			return true
-		}
-	}
-	return false
+	_, mixed := MixedTable[path.Base(name)]
+	return mixed
 }

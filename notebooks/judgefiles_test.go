@@ -39,7 +39,8 @@ func TestJudgeTable(t *testing.T) {
 			if strings.HasSuffix(name, "/") {
 				name += "x"
 			}
-			if _, err := path.Match(pattern, ""); err != nil || !IsJudgeFile("a/"+name) {
+			name = "a/" + name
+			if _, err := path.Match(pattern, ""); err != nil || !JudgesBranch(name) || IsJudgeFile(name) == row.Made {
 				t.Errorf("%s: %s does not match %s (%v)", row.Of, pattern, name, err)
 			}
 		}

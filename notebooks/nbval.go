@@ -65,7 +65,7 @@ func (nb *Notebook) ApplyMarkers() {
 // AllowErrors lets every step fail: the run goes on, and can pass. Steps that judge, tests and reviews, still do.
 func (nb *Notebook) AllowErrors() {
 	for _, s := range nb.Steps {
-		if !s.Has(TagTest) && !s.Has(TagReview) && !s.Has(TagRaises) && !s.Has(TagAllowFailure) {
+		if !s.Judges() && !s.Has(TagRaises) && !s.Has(TagAllowFailure) {
 			s.Tags = append(s.Tags, TagAllowFailure)
 		}
 	}
@@ -74,7 +74,7 @@ func (nb *Notebook) AllowErrors() {
 // InterruptOnTimeout makes the time limit of every step but tests and reviews an interrupt, and no more.
 func (nb *Notebook) InterruptOnTimeout() {
 	for _, s := range nb.Steps {
-		if !s.Has(TagTest) && !s.Has(TagReview) && !s.Has(TagInterrupt) {
+		if !s.Judges() && !s.Has(TagInterrupt) {
 			s.Tags = append(s.Tags, TagInterrupt)
 		}
 	}

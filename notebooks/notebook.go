@@ -124,6 +124,14 @@ func (nb *Notebook) Attempts() int {
 // is parsed, so callers ask for Markmill's own.
 func (s *Step) Has(tag string) bool { return slices.Contains(s.Tags, tag) }
 
+// Judges reports whether the verdict depends on what the step says.
+func (s *Step) Judges() bool { return Judge(s.Tags) }
+
+// Judge reports whether a step with these tags judges: a test, or a review.
+func Judge(tags []string) bool {
+	return slices.Contains(tags, TagTest) || slices.Contains(tags, TagReview)
+}
+
 // Tags with a meaning. Others are kept and mean nothing.
 const (
 	TagParameters   = "parameters"

@@ -61,16 +61,18 @@ var runners = []struct {
 	{"jest", summed(jestSummary), failedJest},
 	{"node", countNode, failedNode},
 	{"tap", countTAP, nil},
-	{"mocha", nil, failedMocha},
-	{"junit", nil, failedJUnit},
-	{"rspec", nil, failedRSpec},
+	{"vitest", summed(vitestSummary), nil},
+	{"mocha", summed(mochaSummary), failedMocha},
+	{"maven", ran(mavenSummary), failedJUnit},
+	{"rspec", ran(rspecSummary), failedRSpec},
 	{"plain", summed(plainSummary), nil},
 }
 
 // kinds maps the words of runners to the counts; a word that is not here counts nothing.
 var kinds = map[string]string{
-	"passed": "passed", "xpassed": "passed", "pass": "passed",
-	"failed": "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
+	"passed": "passed", "xpassed": "passed", "pass": "passed", "passing": "passed",
+	"failing": "failed",
+	"failed":  "failed", "error": "failed", "errors": "failed", "fail": "failed", "cancelled": "failed",
 	"skipped": "skipped", "skip": "skipped", "xfailed": "skipped", "ignored": "skipped", "todo": "skipped",
 	"pending": "skipped",
 }
@@ -117,11 +119,37 @@ func summed(pattern *lazyregexp.Regexp) func(lines []string) *TestCounts {
 	}
 }
 
+// ran returns a function that sums up the lines that match a pattern: of its groups, the tests that ran, which of them
+// failed, ended with an error and were skipped, and errors beside them.
+func ran(pattern *lazyregexp.Regexp) func(lines []string) *TestCounts {
+	return func(lines []string) (counts *TestCounts) {
+		for _, line := range lines {
+			m := pattern.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			if counts == nil {
+				counts = &TestCounts{}
+			}
+			failed, skipped := atoi(m[2])+atoi(m[3]), atoi(m[4])
+			counts.Passed += max(0, atoi(m[1])-failed-skipped)
+			counts.Failed += failed + atoi(m[5])
+			counts.Skipped += skipped
+		}
+		return counts
+	}
+}
+
 var (
 	cargoSummary  = lazyregexp.New(`^test result: (?:ok|FAILED)\. (\d+ passed; \d+ failed; \d+ ignored);`)
 	pytestSummary = lazyregexp.New(`^=* ?((?:\d+ [a-z]+(?:, )?)+|no tests ran) in [0-9.]+s(?: \([0-9:]+\))? ?=*$`)
 	jestSummary   = lazyregexp.New(`^Tests: +((?:\d+ [a-z]+, )+)\d+ total$`)
-	plainSummary  = lazyregexp.New(`^(?:\w+: )?(\d+ passed, \d+ failed(?:, \d+ skipped)?)$`)
+	vitestSummary = lazyregexp.New(`^ *Tests  ((?:\d+ [a-z]+(?: \| )?)+) \(\d+\)$`)
+	mochaSummary  = lazyregexp.New(`^  (\d+ (?:passing|failing|pending))(?: \(.*\))?$`)
+	mavenSummary  = lazyregexp.New(`^(?:\[\w+\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)()$`)
+	rspecSummary  = lazyregexp.New(`^(\d+) examples?, (\d+) failures?()(?:, (\d+) pending)?` +
+		`(?:, (\d+) errors? occurred outside of examples)?$`)
+	plainSummary = lazyregexp.New(`^(?:\w+: )?(\d+ passed, \d+ failed(?:, \d+ skipped)?)$`)
 )
 
 var (

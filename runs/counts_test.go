@@ -67,6 +67,15 @@ func TestCountTests(t *testing.T) {
 			reported("tap", 1, 1, 2)},
 		{"TAP, cut", "1..3\nok 2\nok 3\n", nil},
 		{"TAP, no plan", "ok 1\nok 2\n", nil},
+		{"vitest", " Test Files  1 failed | 1 passed (2)\n      Tests  1 failed | 2 passed | 1 skipped (4)\n",
+			printed("vitest", 2, 1, 1)},
+		{"mocha", "  3 passing (12ms)\n  1 pending\n  2 failing\n\n  1) a\n", printed("mocha", 3, 2, 1)},
+		{"maven", "[INFO] Tests run: 18, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 0.4 s -- in A\n" +
+			"[ERROR] Tests run: 18, Failures: 1, Errors: 2, Skipped: 1\n[INFO] Tests run: 2, Failures: 0, Errors: 0, " +
+			"Skipped: 0\n", printed("maven", 16, 3, 1)},
+		{"rspec", "5 examples, 1 failure, 2 pending\n", printed("rspec", 2, 1, 2)},
+		{"rspec that does not load", "0 examples, 0 failures, 1 error occurred outside of examples\n",
+			printed("rspec", 0, 1, 0)},
 		{"plain", "12 passed, 1 failed\n", printed("plain", 12, 1, 0)},
 		{"plain with a word", "tests: 12 passed, 0 failed, 3 skipped\n", printed("plain", 12, 0, 3)},
 

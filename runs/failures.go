@@ -2,9 +2,9 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"io"
-
 	"slices"
 	"strings"
 
@@ -238,9 +238,10 @@ var (
 	jestFile    = lazyregexp.New(`^\s*FAIL\s+(?:\|[^|]*\| )?(\S+\.[cm]?[jt]sx?)(?: > (.+)| \[.*\]|(?: \([0-9.]+ m?s\))?)$`)
 	jestFailed  = lazyregexp.New(`^  ● (.+)$`)
 	mochaStart  = lazyregexp.New(`^  \d+\) (.+)$`)
-	cargoFailed = lazyregexp.New(`^test (\S+)(?: - should panic)? \.\.\. FAILED$`)
+	cargoPanic  = lazyregexp.New(`^thread '(.+?)'(?: \(\d+\))? panicked at (?:'(.*)', )?\S+:\d+:\d+:?$`)
 	cargoAt     = lazyregexp.New(`^ *--> (\S+\.rs):(\d+):\d+$`)
 	mavenFailed = lazyregexp.New(`^\[ERROR\] +(?:[\w.$]*\.)?(\w+)\.(\w+):(\d+)(?:->\S+)? (.*)$`)
+	javac       = lazyregexp.New(`^\[ERROR\] (/\S+\.(?:java|kt|scala)):\[(\d+),\d+\] (.+)$`)
 	gradle      = lazyregexp.New(`^(\w+)(?: > .+)? > (\w+)\(.*\)(?:\[\d+\])? FAILED$`)
 	rspecFailed = lazyregexp.New(`^rspec '?(?:\./)?([^':\[\s]+)(?::(\d+)|\[[\d:]+\]'?) # (.+)$`)
 )
@@ -307,11 +308,16 @@ func failedMocha(lines []string) (out []FailedTest) {
 	return out
 }
 
+// failedCargo reads the list at the end of each program of tests, what their threads said, and errors of the compiler.
 func failedCargo(lines []string) (out []FailedTest) {
-	words := ""
-	for _, line := range lines {
-		if m := cargoFailed.FindStringSubmatch(line); m != nil {
-			out = append(out, FailedTest{Name: leaf(m[1], "::")})
+	words, said, listed := "", map[string]string{}, false
+	for i, line := range lines {
+		name, inList := strings.CutPrefix(line, "    ")
+		listed = line == "failures:" || listed && inList
+		if m := cargoPanic.FindStringSubmatch(line); m != nil {
+			said[m[1]] = cmp.Or(m[2], nextText(lines[i+1:]))
+		} else if listed && inList {
+			out = append(out, FailedTest{Name: leaf(name, "::"), Words: said[name]})
 		} else if m := cargoAt.FindStringSubmatch(line); m != nil && strings.HasPrefix(words, "error") {
 			out = append(out, FailedTest{File: m[1], Line: atoi(m[2]), Words: words, Load: true})
 		} else if strings.HasPrefix(line, "error") || strings.HasPrefix(line, "warning") {
@@ -326,6 +332,8 @@ func failedJUnit(lines []string) (out []FailedTest) {
 	for _, line := range lines {
 		if m := mavenFailed.FindStringSubmatch(line); m != nil {
 			out = append(out, FailedTest{File: m[1], Name: m[1] + "::" + m[2], Line: atoi(m[3]), Words: m[4]})
+		} else if m := javac.FindStringSubmatch(line); m != nil {
+			out = append(out, FailedTest{File: m[1], Line: atoi(m[2]), Words: m[3], Load: true})
 		} else if m := gradle.FindStringSubmatch(line); m != nil {
 			out = append(out, FailedTest{File: m[1], Name: m[1] + "::" + m[2]})
 		}

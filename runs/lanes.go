@@ -64,9 +64,7 @@ func JudgementOf(run *Run) Judgement {
 	j := Judgement{}
 	for i := range run.Steps {
 		s := &run.Steps[i]
-		judges := slices.Contains(s.Planned.Tags, notebooks.TagTest) ||
-			slices.Contains(s.Planned.Tags, notebooks.TagReview)
-		if !judges || s.Finished == nil || s.Finished.Status == StepSkipped {
+		if !notebooks.Judge(s.Planned.Tags) || s.Finished == nil || s.Finished.Status == StepSkipped {
 			continue
 		}
 		j[s.Planned.ID] = s.Finished.Status == StepPassed || s.Finished.Status == StepAllowed

@@ -20,7 +20,7 @@ import (
 )
 
 func (a *app) runsApply() *cobra.Command {
-	var force, data, asJSON bool
+	var force, data, noOutput, asJSON bool
 	var branch string
 	c := &cobra.Command{
 		Use: "apply RUN", Short: "Apply the change of a run to the checkout",
@@ -30,8 +30,8 @@ it anyway. So is a run that was rejected (runs reject). Where the policy says ac
 nobody has accepted (runs accept) is refused, also with --force. Every apply is recorded in applied.jsonl beside the
 runs, with what --force has overridden.
 
-With --branch NAME the change becomes a branch on the run's base, with the output notebook in a commit of its own, as
-with run --branch, and the checkout stays as it is.
+With --branch NAME the change becomes a branch on the run's base, with the output notebook in a commit of its own unless
+--no-output is given, as with run --branch, and the checkout stays as it is.
 
 With --data the files that the run wrote and Git ignores, which are kept beside its record, are moved into the checkout
 instead: by one rename each, and all of them or none. A file that changed in the checkout since the run began is named,
@@ -50,19 +50,24 @@ no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and not
 			if c.Flags().Changed("branch") && branch == "" {
 				return usagef("--branch names no branch; give a name, or leave the option out")
 			}
+			if noOutput && branch == "" {
+				return usagef("--no-output is of --branch, which puts the output notebook on a branch")
+			}
 			if data && branch != "" {
 				return usagef("--data and --branch exclude each other: a branch holds no files that Git ignores")
 			}
 			if data {
 				return a.applyData(words[0], force, asJSON)
 			}
-			return a.apply(c.Context(), words[0], applyOptions{force: force, json: asJSON, branch: branch})
+			return a.apply(c.Context(), words[0], applyOptions{force: force, json: asJSON, branch: branch,
+				noOutput: noOutput})
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false,
 		"also apply the change of a run that did not pass, or was rejected; this is recorded")
 	c.Flags().BoolVar(&data, "data", false, "move what the run wrote and Git ignores into the checkout")
 	c.Flags().StringVar(&branch, "branch", "", "make the branch `NAME` of the change, and leave the checkout as it is")
+	c.Flags().BoolVar(&noOutput, "no-output", false, "with --branch: leave the output notebook out of the branch")
 	jsonFlag(c, &asJSON, "apply")
 	return c
 }
@@ -89,8 +94,8 @@ interrupted, and nothing was changed.`,
 
 // applyOptions are the options of runs apply and runs revert.
 type applyOptions struct {
-	force, json, reverse bool
-	branch               string
+	force, json, reverse, noOutput bool
+	branch                         string
 }
 
 // appliedRun is what runs apply and runs revert print with --json.
@@ -155,7 +160,7 @@ func (a *app) apply(ctx context.Context, word string, o applyOptions) error {
 	case o.branch == "":
 		done, err = api.Apply(ctx, eng, src, run, dir, o.force)
 	default:
-		if commit, err = api.Branch(ctx, eng, src, run, dir, o.branch, o.force); err == nil {
+		if commit, err = api.Branch(ctx, eng, src, run, dir, o.branch, o.force); err == nil && !o.noOutput {
 			err = a.branchOutput(src, o.branch, dir, run)
 		}
 	}

@@ -154,15 +154,13 @@ func (a *app) showJudges(revisions string) error {
 	for _, line := range table.Table() {
 		fmt.Fprintf(a.stdout, "%s\n", line)
 	}
-	names, err := old.All(func(string) bool { return true })
+	names, err := old.All(table.Is)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "\nof %s:\n", plain.Escape(base.Name))
 	for _, name := range names {
-		if table.Is(name) {
-			fmt.Fprintf(a.stdout, "  %s\n", plain.Escape(name))
-		}
+		fmt.Fprintf(a.stdout, "  %s\n", plain.Escape(name))
 	}
 	return nil
 }

@@ -266,30 +266,30 @@ func (t *Tree) dropObjects(mark int, tree object.Digest) {
 	t.store.Order = kept
 }
 
-// ChangedSinceBase lists the captured paths that differ from the base and that match, sorted.
-func (t *Tree) ChangedSinceBase(match func(path string) bool) []string {
-	return slices.Sorted(maps.Keys(t.sinceBase(match)))
-}
+// ChangedSinceBase lists the captured paths that differ from the base, sorted.
+func (t *Tree) ChangedSinceBase() []string { return slices.Sorted(maps.Keys(t.sinceBase())) }
 
-// sinceBase returns the base's entry of each path that matches and differs now.
-func (t *Tree) sinceBase(match func(path string) bool) map[string]snapshot.Entry {
+// sinceBase returns the base's entry of each path that differs now.
+func (t *Tree) sinceBase() map[string]snapshot.Entry {
 	target := map[string]snapshot.Entry{}
 	for p, was := range t.total {
 		is := snapshot.Entry{}
 		if e := t.root.Find(p); e != nil {
 			is = *e
 		}
-		if match(p) && (is.Mode != was.Mode || is.OID != was.OID) {
+		if is.Mode != was.Mode || is.OID != was.OID {
 			target[p] = was
 		}
 	}
 	return target
 }
 
-// RestoreBase restores the paths that match to their content in the base, and removes those that the base lacks.
-// Restore undoes it.
-func (t *Tree) RestoreBase(ctx context.Context, match func(path string) bool) error {
-	return t.writeTarget(ctx, t.sinceBase(match))
+// RestoreBase restores changed paths to their content in the base, and removes those that the base lacks. Restore
+// undoes it.
+func (t *Tree) RestoreBase(ctx context.Context, paths []string) error {
+	target := t.sinceBase()
+	maps.DeleteFunc(target, func(p string, _ snapshot.Entry) bool { return !slices.Contains(paths, p) })
+	return t.writeTarget(ctx, target)
 }
 
 // Last is the tree of the last capture.

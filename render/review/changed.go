@@ -31,13 +31,16 @@ const (
 
 // compareFiles compares the changed files that are no notebooks.
 func (r *reviewer) compareFiles(rules []Rule) (list []changedFile, books int) {
-	left := maxAllCompared
+	left, judges := maxAllCompared, r.in.Judges
+	if judges == nil {
+		judges = notebooks.IsJudgeFile
+	}
 	for _, f := range r.in.Files {
 		if r.told[f.Path] != nil || r.told[f.From] != nil {
 			books++
 			continue
 		}
-		c := changedFile{path: f.Path, judges: notebooks.IsJudgeFile(f.Path) || isRule(rules, f.Path),
+		c := changedFile{path: f.Path, judges: judges(f.Path) || isRule(rules, f.Path),
 			code: notebooks.IsCode(f.Path)}
 		if c.judges || c.code {
 			c.compare(r, f, &left)
@@ -264,7 +267,7 @@ func (r *reviewer) table(out *Review) (rows [][]string) {
 			}
 			states = append(states, o.stateWords())
 		}
-		row(n.subject(), cameTo(was), cameTo(is), counted(states))
+		row(n.subject(), CameTo(was...), CameTo(is...), counted(states))
 	}
 	if r.in.Judged != nil {
 		for _, n := range r.in.Judged.Notebooks {
@@ -283,8 +286,8 @@ func (r *reviewer) table(out *Review) (rows [][]string) {
 	return slices.Insert(rows, 0, head)
 }
 
-// cameTo says what runs came to: the tests of one, how many of several passed.
-func cameTo(list []*notebooks.Manifest) string {
+// CameTo says what runs came to: the tests of one, how many of several passed.
+func CameTo(list ...*notebooks.Manifest) string {
 	var ends []string
 	for _, m := range list {
 		ended := cmp.Or(map[string]string{"pass": "passed", "fail": "failed"}[m.Status], m.Status)

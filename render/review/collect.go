@@ -30,6 +30,8 @@ type Input struct {
 	Rules   []Rule
 	Protect []string                                  // patterns of protect: in the settings of the base
 	Matches func(patterns []string, path string) bool // whether protect: names a path; nil where nothing can tell
+	// Judges says which files judge the branch; nil is the table of package notebooks.
+	Judges func(path string) bool
 	// Proof returns the level of proof of an output notebook. Without it every one is claimed.
 	Proof   func(path string, output []byte) Proof
 	Require Level // the level that outputs must have; "" for any

@@ -63,7 +63,7 @@ func (r *reviewer) fewer(n *Notebook, say func(step, words string)) {
 	}
 	for i := range n.Diff.Cells {
 		ch := &n.Diff.Cells[i]
-		if ch.New == nil || !judges(ch.New) || !leftOut(ch.New) || ch.Old != nil && leftOut(ch.Old) {
+		if ch.New == nil || !notebooks.Judge(ch.New.Tags) || !leftOut(ch.New) || ch.Old != nil && leftOut(ch.Old) {
 			continue
 		}
 		words := "the test did not run"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/notebooks"
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
 	"markmill/render/plain"
@@ -71,7 +72,7 @@ func (r *reviewer) find(n *Notebook) {
 			}
 		}
 		for i := range n.Diff.Cells {
-			if ch := &n.Diff.Cells[i]; ch.New != nil && judges(ch.New) && ch.New.Status == "allowed" &&
+			if ch := &n.Diff.Cells[i]; ch.New != nil && notebooks.Judge(ch.New.Tags) && ch.New.Status == "allowed" &&
 				(ch.Old == nil || ch.Old.Status != "allowed") && !slices.Contains(n.Red, ch.Label()) {
 				say(OnWeakened, n.Path, ch.Label(),
 					"the test failed, as it is expected to ("+ch.New.Words+
@@ -103,29 +104,17 @@ func (r *reviewer) findOutput(o *Output, say func(on Condition, name, step, word
 		say(OnUntested, o.Path, "", words)
 	}
 	for _, s := range o.States {
-		step, words := "", ""
-		switch s {
-		case Partial:
-			words = "a partial run: " + o.Partial
-		case Failed, Blocked:
-			step, words = o.failure()
-		case Altered:
-			words = strings.Join(append([]string{"edited: not as its run left it"}, o.Problems...), "; ")
-		case Damaged:
-			words = strings.Join(append([]string{"damaged"}, o.Problems...), "; ")
-		case Outdated:
-			words = "outdated: " + o.outdated()
-		case Missing:
-			words = "the output of " + o.Source + " is missing"
-		case Unknown:
-			if !r.in.Current {
-				continue
-			}
-			words = "unknown: " + o.Unknown
-		default:
+		on, off := stateConditions[s]
+		step, words := "", o.says(s)
+		switch {
+		case !off, s == Unknown && !r.in.Current:
 			continue
+		case on == OnFailed:
+			step, words = o.failure()
+		case s == Altered, s == Damaged:
+			words = strings.Join(append([]string{words}, o.Problems...), "; ")
 		}
-		say(stateConditions[s], o.Path, step, words)
+		say(on, o.Path, step, words)
 	}
 	if r.in.Require != "" && o.Proof != nil && !o.Proof.Reaches(r.in.Require) {
 		say(OnProof, o.Path, "", fmt.Sprintf("%s is required, and it is only %s", r.in.Require, o.Proof.Summary()))

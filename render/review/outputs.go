@@ -55,7 +55,7 @@ func hidesFailures(s notebooks.ManifestStep) bool { return s.HidesFailures() }
 
 // tell copies what the manifest says of the run.
 func (r *reviewer) tell(o *Output, m *notebooks.Manifest) {
-	o.Status, o.Partial, o.cameTo = m.Status, m.Partial, cameTo([]*notebooks.Manifest{m})
+	o.Status, o.Partial, o.cameTo = m.Status, m.Partial, CameTo(m)
 	switch {
 	case m.Partial != "" || m.Status == "partial":
 		o.Partial = cmp.Or(m.Partial, "its run was partial")

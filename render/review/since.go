@@ -127,7 +127,7 @@ func (r *reviewer) changedJudges(m *notebooks.Manifest) []string {
 	last, place := -1, map[notebooks.StepID]int{}
 	for i, s := range m.Steps {
 		place[s.ID] = i
-		if slices.Contains(s.Tags, notebooks.TagTest) || slices.Contains(s.Tags, notebooks.TagReview) {
+		if notebooks.Judge(s.Tags) {
 			last = i
 		}
 	}

@@ -51,7 +51,7 @@ func (r *reviewer) unread(o *Output, m *notebooks.Manifest) {
 	o.readsUnknown = !known
 	o.Idle = m.Inputs.JudgedNothing()
 	before := cmp.Or(r.from[o.Path], o.Path)
-	if !known || o.Status != "pass" || o.Partial != "" || builds(m) ||
+	if !known || o.Status != "pass" || o.Partial != "" || builds(m.Inputs) ||
 		r.base.version(before) == r.head.version(o.Path) { // it need not be read twice
 		return
 	}
@@ -73,8 +73,8 @@ func (r *reviewer) unread(o *Output, m *notebooks.Manifest) {
 
 // builds reports whether the steps of a run had build folders of the checkout: what tests judge may have been built
 // before.
-func builds(m *notebooks.Manifest) bool {
-	return slices.ContainsFunc(m.Inputs.Dependencies, func(d notebooks.Dependency) bool {
+func builds(in *notebooks.Inputs) bool {
+	return slices.ContainsFunc(in.Dependencies, func(d notebooks.Dependency) bool {
 		return !slices.Contains([]string{"node_modules", ".venv", "venv"}, path.Base(d.Path))
 	})
 }
@@ -117,7 +117,7 @@ func (r *reviewer) untested() []Finding {
 	read, any := map[string]bool{}, false
 	var earlier []notebooks.Input // of versions that did not list what each test read
 	note := func(in *notebooks.Inputs) bool {
-		if in == nil || in.Unknown != "" {
+		if in == nil || in.Unknown != "" || builds(in) {
 			return in == nil
 		}
 		if in.Tests == nil {

@@ -97,7 +97,7 @@ func (n *Notebook) weaken() {
 		had := weaknesses(ch.Old)
 		for _, w := range weaknesses(ch.New) {
 			w.New = !slices.ContainsFunc(had, func(h Weakness) bool { return h.Name == w.Name })
-			w.Grave = w.Grave && w.New && (ch.Old != nil || judges(ch.New))
+			w.Grave = w.Grave && w.New && (ch.Old != nil || notebooks.Judge(ch.New.Tags))
 			n.Weak = append(n.Weak, w)
 		}
 		if ch.Old == nil {
@@ -175,9 +175,4 @@ func (r *reviewer) addContract(n *Notebook, words []string) {
 			n.Contract = append(n.Contract, w)
 		}
 	}
-}
-
-// judges reports whether the verdict depends on a step.
-func judges(c *diff.Cell) bool {
-	return slices.Contains(c.Tags, notebooks.TagTest) || slices.Contains(c.Tags, notebooks.TagReview)
 }

@@ -153,7 +153,11 @@ func (o *Output) notes() []Note {
 	case o.Proof != nil && o.Proof.Level.rank() == 0:
 		sign = signClaimed
 	}
-	words := o.words()
+	var parts []string
+	for _, s := range o.States {
+		parts = append(parts, o.says(s))
+	}
+	words := strings.Join(parts, "; ")
 	if o.Proof != nil {
 		words += "; " + o.Proof.Summary()
 	}
@@ -193,36 +197,27 @@ func (o *Output) bad() bool {
 	return slices.ContainsFunc(o.States, func(s State) bool { return s != Current && s != Unknown && s != Unproven })
 }
 
-// words describes the states of an output.
-func (o *Output) words() string {
-	var parts []string
-	for _, s := range o.States {
-		switch s {
-		case Failed, Blocked:
-			parts = append(parts, o.runWords())
-		case Altered:
-			parts = append(parts, "edited: not as its run left it")
-		case Damaged:
-			parts = append(parts, "damaged")
-		case Partial:
-			parts = append(parts, "partial: "+o.Partial)
-		case Outdated:
-			parts = append(parts, "outdated: "+o.outdated())
-		case Missing:
-			parts = append(parts, "missing: the output of "+o.Source)
-		case Unknown:
-			parts = append(parts, "unknown: "+o.Unknown)
-		case Current:
-			words := "current: the output of " + o.Source + " as it is"
-			if o.Source == "" {
-				words = "current: the output of the text that it holds"
-			}
-			parts = append(parts, words)
-		case Unproven:
-			parts = append(parts, "a Jupyter notebook does not prove whose outputs these are")
-		}
+// says describes a state of an output.
+func (o *Output) says(s State) string {
+	switch s {
+	case Failed, Blocked:
+		return o.runWords()
+	case Altered:
+		return "edited: not as its run left it"
+	case Partial:
+		return "a partial run: " + o.Partial
+	case Outdated:
+		return "outdated: " + o.outdated()
+	case Missing:
+		return "missing: the output of " + o.Source
+	case Unknown:
+		return "unknown: " + o.Unknown
+	case Current:
+		return "current: the output of " + cmp.Or(o.Source, "its own text") + " as it is"
+	case Unproven:
+		return "a Jupyter notebook does not prove whose outputs these are"
 	}
-	return strings.Join(parts, "; ")
+	return string(s)
 }
 
 // outdated says why an output is outdated.

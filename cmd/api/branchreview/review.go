@@ -96,6 +96,7 @@ func (o Options) review(in review.Input, old, now *worktree.Files, named []repo.
 		in.Protect = was.Policy.Rules.Protect
 	}
 	in.Base, in.Head, in.Matches = Tree(old, nil), Tree(now, nil), engine.MatchesAny
+	in.Judges = was.JudgeFiles(nil).Is
 	if in.Proof, err = Prover(old, was, o.Store, o.Now); err != nil {
 		return nil, err
 	}

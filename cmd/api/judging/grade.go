@@ -39,7 +39,7 @@ func (c *change) grade(t runs.FailedTest) review.JudgedTest {
 		reason = ": " + plain.Cut(plain.OneLine(t.Words), 160)
 	}
 	if was == nil {
-		if out.Words = "fails" + reason; len(c.judges) > 0 {
+		if out.Words = "fails" + reason; len(c.Judges) > 0 {
 			out.Grade, out.Words = review.GradeDecide, "fails with main's tests"+reason
 		}
 		return out
@@ -87,7 +87,7 @@ func (c *change) successor(file string, was *definition) (string, *definition) {
 	if d := same(file); d != nil {
 		return file, d
 	}
-	for _, p := range c.judges {
+	for _, p := range c.Judges {
 		if d := same(p); d != nil && p != file && path.Ext(p) == path.Ext(file) {
 			return p, d
 		}
@@ -132,7 +132,7 @@ var deprecated = lazyregexp.New(`[dD]eprecat`)
 // dropsDeprecated reports whether the branch removes lines of code that tell of a deprecation.
 func (c *change) dropsDeprecated() bool {
 	lines := func(s *side) (n int) {
-		for _, p := range c.product {
+		for _, p := range c.Product {
 			if isProgram(p) {
 				n += len(deprecated.FindAllString(string(s.text(p)), -1))
 			}
@@ -146,7 +146,7 @@ func (c *change) dropsDeprecated() bool {
 // that has most words of its name and uses the same code.
 func (c *change) similar(file string, was *definition) (found *definition) {
 	best := 0.6
-	for _, p := range c.judges {
+	for _, p := range c.Judges {
 		if path.Ext(p) != path.Ext(file) {
 			continue
 		}
@@ -284,7 +284,7 @@ func (c *change) changedUse(file, at string, test *definition) string {
 				if p != file && c.old.find(file, w) != nil {
 					continue // the file's own comes first
 				}
-				if d := find(p, w); d != nil && c.old.find(p, w) == nil && slices.Contains(c.judges, p) {
+				if d := find(p, w); d != nil && c.old.find(p, w) == nil && slices.Contains(c.Judges, p) {
 					return d.name
 				}
 			}
@@ -297,7 +297,7 @@ func (c *change) changedUse(file, at string, test *definition) string {
 			}
 		}
 	}
-	for _, p := range c.judges {
+	for _, p := range c.Judges {
 		if c.isData(p) && uses(text, file, p) {
 			return p
 		}
@@ -339,7 +339,7 @@ func (c *change) near(file string) []string {
 			}
 		}
 	case ".go":
-		for _, p := range slices.Concat(c.names, c.judges) {
+		for _, p := range slices.Concat(c.names, c.Judges) {
 			if p != file && path.Dir(p) == path.Dir(file) && path.Ext(p) == ".go" && !slices.Contains(list, p) {
 				list = append(list, p)
 			}
@@ -388,7 +388,7 @@ func (c *change) defining(name, file string, used map[string]bool) (out []place)
 // saved names what of the judge files may have saved a test that the branch left as it is: settings, drivers, a
 // conftest, files that came; "" if no judge file differs.
 func (c *change) saved() string {
-	list := slices.Concat(c.judges, c.mixed, c.own)
+	list := slices.Concat(c.Judges, c.Mixed, c.own)
 	if c.sameJudges() {
 		return ""
 	}
@@ -410,7 +410,7 @@ func (c *change) saved() string {
 
 // diffOf is the change of a definition that a test uses, or of a file.
 func (c *change) diffOf(file, used string) string {
-	for _, p := range append(c.near(file), c.judges...) {
+	for _, p := range append(c.near(file), c.Judges...) {
 		if p == used {
 			return unified(string(c.old.text(p)), string(c.now.text(p)))
 		}
@@ -550,7 +550,7 @@ func (c *change) knows(line string) string {
 // notes are what is told without a run: product lines that ask whether they are tested, and tests that were removed or
 // weakened while no code changed.
 func (c *change) notes() (out []review.JudgedTest) {
-	for _, p := range c.product {
+	for _, p := range c.Product {
 		a, b := linesOf(string(c.old.text(p))), linesOf(string(c.now.text(p)))
 		if !isProgram(p) || len(b) > 20000 {
 			continue
@@ -569,7 +569,7 @@ func (c *change) notes() (out []review.JudgedTest) {
 	if !c.sameProduct() {
 		return out
 	}
-	for _, p := range c.judges {
+	for _, p := range c.Judges {
 		for _, was := range c.old.definitions(p) {
 			if !was.test {
 				continue

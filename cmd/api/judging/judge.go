@@ -24,6 +24,7 @@ import (
 	"markmill/notebooks/params"
 	"markmill/render/fresh"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/render/review"
 	"markmill/runs"
 )
@@ -196,7 +197,7 @@ var locks = []string{"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "requ
 	"yarn.lock", "package-lock.json", "npm-shrinkwrap.json", "bun.lock", "Cargo.lock", "Gemfile.lock", "composer.lock"}
 
 func (c *change) dependencies() []string {
-	return slices.DeleteFunc(slices.Clone(c.product), func(p string) bool {
+	return slices.DeleteFunc(slices.Clone(c.Product), func(p string) bool {
 		return !slices.Contains(locks, path.Base(p))
 	})
 }
@@ -206,7 +207,7 @@ func (j *judging) notebook(ctx context.Context, name string, source []byte, nb *
 	*review.JudgedNotebook, error) {
 	n := &review.JudgedNotebook{Path: name, State: review.JudgeNothing}
 	pair := j.manifests[name]
-	n.Base, n.Head = countsOf(pair[0]), countsOf(pair[1])
+	n.Base, n.Head = pair[0].cameTo(), pair[1].cameTo()
 	if s := pair[1]; s != nil {
 		judged, err := fresh.Judge(s.manifest, branchreview.Tree(j.now.Files, nil).Inputs())
 		if err != nil || !judged.Current() {
@@ -236,35 +237,15 @@ func (j *judging) holds(was *stored, name string, source []byte) (bool, error) {
 	return err == nil && judged.Current(), err
 }
 
-// countsOf are the counts of tests that an output has, in words.
-func countsOf(s *stored) string {
+// cameTo says what the tests of an output came to.
+func (s *stored) cameTo() string {
 	if s == nil {
 		return ""
 	}
-	var all runs.TestCounts
-	counted := false
-	for _, step := range s.manifest.Steps {
-		if t := step.Tests; t != nil && slices.Contains(step.Tags, notebooks.TagTest) {
-			counted = true
-			all.Passed, all.Failed, all.Skipped = all.Passed+t.Passed, all.Failed+t.Failed, all.Skipped+t.Skipped
-		}
-	}
-	if !counted {
-		return s.manifest.Status
-	}
-	return wordsOf(&all)
+	return review.CameTo(s.manifest)
 }
 
-func wordsOf(t *runs.TestCounts) string {
-	words := fmt.Sprintf("%d passed", t.Passed)
-	if t.Failed > 0 {
-		words += fmt.Sprintf(", %d failed", t.Failed)
-	}
-	if t.Skipped > 0 {
-		words += fmt.Sprintf(", %d skipped", t.Skipped)
-	}
-	return words
-}
+func wordsOf(t *runs.TestCounts) string { return result.TestWords(t.Passed, t.Failed, t.Skipped, "") }
 
 // accept marks what a maintainer has accepted, and gives every finding its id.
 func (j *judging) accept() {
@@ -377,14 +358,11 @@ func (o *outcome) read(ran *engine.Result) error {
 			continue
 		}
 		f := s.Finished
-		judge := slices.ContainsFunc(s.Planned.Tags, func(t string) bool {
-			return t == notebooks.TagTest || t == notebooks.TagReview
-		})
 		if s.Step == nil {
 			continue // it did not start
 		}
 		passed := f.Status == runs.StepPassed || f.Status == runs.StepAllowed
-		if !judge {
+		if !notebooks.Judge(s.Planned.Tags) {
 			if !passed && o.stopped == "" {
 				o.stopped = fmt.Sprintf("step %s, which they need, ends with %s", s.Planned.ID,
 					cmp.Or(f.Reason, fmt.Sprintf("exit %d", f.Exit)))

@@ -32,6 +32,10 @@ type rounds struct {
 // mostRounds is how often what does not load is taken as the branch has it: a compiler names the next one each time.
 const mostRounds = 4
 
+// mostAgain is how often what fails runs again on both sides: as long as some of it passes, and so the rest may be
+// unstable, too.
+const mostAgain = 3
+
 const (
 	onBoth = "the branch, with main's tests"
 	onBase = "main"
@@ -180,7 +184,7 @@ func (r *rounds) step(ctx context.Context, id notebooks.StepID, both, base *judg
 	case both.late && !base.late:
 		add(review.GradeObjection, "with main's tests it does not end in time: "+both.words+"; on main it ends")
 		return nil
-	case base.counts != nil && both.counts == nil && base.ran():
+	case both.counts == nil && base.ran() && (base.counts != nil || len(both.failed) == 0 && len(base.failed) > 0):
 		add(review.GradeObjection, "main's tests do not start on the branch, and start on main: "+lastLine(both.output))
 		return nil
 	case len(loads) > 0 && base.ran():
@@ -194,31 +198,39 @@ func (r *rounds) step(ctx context.Context, id notebooks.StepID, both, base *judg
 	if len(failed) == 0 {
 		return nil
 	}
-	again, err := r.both(ctx, failed)
-	if err != nil {
-		return err
-	}
-	stable, err := r.run(ctx, onBase, nil, failed)
-	if err != nil {
-		return err
+	for range mostAgain {
+		again, err := r.both(ctx, failed)
+		if err != nil {
+			return err
+		}
+		stable, err := r.run(ctx, onBase, nil, failed)
+		if err != nil {
+			return err
+		}
+		all := len(failed)
+		failed = slices.DeleteFunc(failed, func(t runs.FailedTest) bool {
+			still := again.steps[id] == nil || slices.ContainsFunc(again.steps[id].failed,
+				func(o runs.FailedTest) bool { return o.Name == t.Name })
+			onMain := stable.steps[id] != nil && hasTest(stable.steps[id].failed, t)
+			if still && !onMain {
+				return false
+			}
+			where := "on main"
+			if !onMain {
+				where = "on the branch"
+			}
+			r.add(review.JudgedTest{Grade: review.GradeTold, Step: string(id), Test: t.Name, File: t.File,
+				Words: "is unstable " + where + ": it failed once and passed once"})
+			return true
+		})
+		if len(failed) == 0 || len(failed) == all {
+			break
+		}
 	}
 	for _, t := range failed {
-		still := again.steps[id] == nil || slices.ContainsFunc(again.steps[id].failed, func(o runs.FailedTest) bool {
-			return o.Name == t.Name
-		})
-		onMain := stable.steps[id] != nil && hasTest(stable.steps[id].failed, t)
-		if still && !onMain {
-			graded := r.c.grade(t)
-			graded.Step = string(id)
-			r.add(graded)
-			continue
-		}
-		where := "on main"
-		if !onMain {
-			where = "on the branch"
-		}
-		r.add(review.JudgedTest{Grade: review.GradeTold, Step: string(id), Test: t.Name, File: t.File,
-			Words: "is unstable " + where + ": it failed once and passed once"})
+		graded := r.c.grade(t)
+		graded.Step = string(id)
+		r.add(graded)
 	}
 	return nil
 }
@@ -239,7 +251,7 @@ func (r *rounds) unnamed(add func(review.Grade, string), both, base *judgedStep)
 	if r.c.sameJudges() {
 		add(review.GradeObjection, words)
 	} else {
-		add(review.GradeDecide, words+"; the branch changed "+plain.Some(r.c.judges, 3))
+		add(review.GradeDecide, words+"; the branch changed "+plain.Some(r.c.Judges, 3))
 	}
 }
 
@@ -257,7 +269,7 @@ func stepWords(s *judgedStep) string {
 func lastLine(text string) string {
 	lines := strings.Split(text, "\n")
 	for _, l := range slices.Backward(lines) {
-		if l = plain.OneLine(l); l != "" {
+		if l = plain.OneLine(plain.Resolve([]byte(l))); l != "" {
 			return plain.Cut(l, 200)
 		}
 	}
@@ -293,7 +305,7 @@ func (r *rounds) narrow(both, base *outcome) bool {
 			found = r.replace(file, t) || found
 		}
 		if len(s.failed) == 0 && was.counts != nil && s.counts == nil { // the runner did not get that far
-			for _, p := range r.c.judges {
+			for _, p := range r.c.Judges {
 				if len(r.c.old.text(p)) > 0 && strings.Contains(s.output, path.Base(p)) {
 					found = r.replace(p, runs.FailedTest{Words: lastLine(s.output)}) || found
 				}
@@ -307,7 +319,7 @@ func (r *rounds) narrow(both, base *outcome) bool {
 func (r *rounds) judgeFile(named string) string {
 	named = strings.TrimPrefix(named, "./")
 	best := ""
-	for _, p := range r.c.judges {
+	for _, p := range r.c.Judges {
 		stem := strings.TrimSuffix(p, path.Ext(p))
 		if p == named || strings.HasSuffix(named, "/"+p) || strings.HasSuffix("/"+p, "/"+named) ||
 			strings.HasSuffix("/"+stem, "/"+strings.ReplaceAll(named, ".", "/")) {

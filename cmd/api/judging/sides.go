@@ -80,17 +80,14 @@ func (s *side) at(file string, line int) (found *definition) {
 
 // change is what differs between the two sides, to one notebook.
 type change struct {
-	repo     *worktree.Source
-	old, now *side
-	table    engine.JudgeFiles
-	judges   []string // judge files that differ
-	mixed    []string
-	product  []string // all else that differs, without notebooks and their outputs
-	own      []string // the notebook and the settings, if they differ
-	names    []string // all judge files of the base
-	gone     map[string]bool
-	index    map[string][]place // of the base's judge files, by name
-	indexed  string
+	repo           *worktree.Source
+	old, now       *side
+	engine.Touched          // what differs, without notebooks and their outputs
+	own            []string // the notebook and the settings, if they differ
+	names          []string // all judge files of the base
+	gone           map[string]bool
+	index          map[string][]place // of the base's judge files, by name
+	indexed        string
 }
 
 type place struct {
@@ -100,36 +97,33 @@ type place struct {
 
 // changeFor divides what differs by the table of judge files.
 func (j *judging) changeFor(nb *notebooks.Notebook, name string) (*change, error) {
-	c := &change{repo: j.repo, old: j.old, now: j.now, table: j.cfg.JudgeFiles(nb)}
+	c := &change{repo: j.repo, old: j.old, now: j.now}
+	table, differing := j.cfg.JudgeFiles(nb), []string{}
 	for _, p := range j.differing {
 		switch {
 		case p == name || p == engine.ConfigFile: // of the base in any case
 			c.own = append(c.own, p)
 		case review.IsNotebookName(p) && j.isNotebook(p):
-		case c.table.Is(p):
-			c.judges = append(c.judges, p)
-		case c.table.IsMixed(p):
-			c.mixed = append(c.mixed, p)
 		default:
-			c.product = append(c.product, p)
+			differing = append(differing, p)
 		}
 	}
+	c.Touched = table.Touched(differing)
 	var err error
-	c.names, err = j.old.All(func(string) bool { return true })
-	c.names = slices.DeleteFunc(c.names, func(p string) bool { return !c.table.Is(p) })
+	c.names, err = j.old.All(table.Is)
 	return c, err
 }
 
 // sameJudges reports whether no judge file and no test table differs.
 func (c *change) sameJudges() bool {
-	return len(c.judges)+len(c.own) == 0 && !slices.ContainsFunc(c.mixed, func(p string) bool {
+	return len(c.Judges)+len(c.own) == 0 && !slices.ContainsFunc(c.Mixed, func(p string) bool {
 		return !bytes.Equal(engine.Mixed(p, c.now.text(p), c.old.text(p)), c.now.text(p))
 	})
 }
 
 // sameProduct reports whether nothing but judge files differs.
 func (c *change) sameProduct() bool {
-	return len(c.product) == 0 && !slices.ContainsFunc(c.mixed, func(p string) bool {
+	return len(c.Product) == 0 && !slices.ContainsFunc(c.Mixed, func(p string) bool {
 		return !bytes.Equal(engine.Mixed(p, c.now.text(p), c.old.text(p)), c.old.text(p))
 	})
 }
@@ -137,7 +131,7 @@ func (c *change) sameProduct() bool {
 // overlay is the code of the branch over the base's commit: what differs of the base but its judge files. instead has
 // other contents of judge files, which the base's would not let anything load.
 func (c *change) overlay(instead map[string][]byte) (list []worktree.Restored, err error) {
-	for _, p := range c.product {
+	for _, p := range c.Product {
 		r := worktree.Restored{Path: p}
 		blob, mode, ok, err := c.now.Entry(p)
 		if err != nil {
@@ -162,7 +156,7 @@ func (c *change) overlay(instead map[string][]byte) (list []worktree.Restored, e
 		}
 		list = append(list, worktree.Restored{Path: p, Mode: mode, Text: text})
 	}
-	for _, p := range c.mixed {
+	for _, p := range c.Mixed {
 		add(p, engine.Mixed(p, c.now.text(p), c.old.text(p)))
 	}
 	for p, text := range instead {
@@ -176,12 +170,12 @@ func (c *change) goneNames() map[string]bool {
 	if c.gone == nil {
 		c.gone = map[string]bool{}
 		left := map[string]bool{}
-		for _, p := range c.product {
+		for _, p := range c.Product {
 			for w := range words(string(c.now.text(p))) {
 				left[w] = true
 			}
 		}
-		for _, p := range c.product {
+		for _, p := range c.Product {
 			for _, d := range c.old.definitions(p) {
 				if name := d.name[strings.LastIndexByte(d.name, ':')+1:]; !left[name] {
 					c.gone[name] = true

@@ -171,9 +171,32 @@ func TestCalls(t *testing.T) {
 		"find . -name '*.py'": false, "find . -name '*.py' -exec x {} +": true, "pytest": true, "python3 x.py": true,
 		"npx mocha": true, "make": true, "$RUN": true, ".venv/bin/ls": true, "env A=1 pytest": true, "": false,
 		"timeout 5 mypy src": true, "xargs wc": true, "python3 -m pytest": true, "go vet": true,
-		"x() { jest; }; x": true, "/usr/bin/wc -l a": false} {
+		"x() { jest; }; x": true, "/usr/bin/wc -l a": false, "sh -c 'pytest -q'": true, "sh -c 'ls src'": false,
+		"tox": true, "npm test": true, "trap 'rm x' EXIT": false, "trap jest EXIT": true, "git bisect run x": true,
+		"git submodule foreach make": true} {
 		if got := listing.Of("bash", script).Calls(); got != want {
 			t.Errorf("%s: %t, want %t", script, got, want)
+		}
+	}
+	for script, want := range map[string]string{"find . -name '*.js'": "both", "find": "both",
+		"find src lib -type f":  "",
+		"find packages -name x": "packages/a/node_modules", "cd packages && find a": "packages/a/node_modules",
+		"ls": "", "ls -l src": "", "ls *": "both", "ls -R": "both", "ls -lR src": "", "grep -r x": "both",
+		"grep -rn x .": "both", "grep -rn x src": "", "grep x *.py": "", "du -s .": "both", "du -s src": "",
+		"tree":           "both",
+		"cp -a . /tmp/x": "both", "cp -a src dst": "", "find $DIR": "both", "git ls-files": "", "stat *": "",
+		"sh -c 'find .'": "both", "diff -r a ../b": "both", "rm -rf build": ""} {
+		got := ""
+		for _, folder := range []string{"node_modules", "packages/a/node_modules"} {
+			if l := listing.Of("bash", script); l.Walks(folder) {
+				if got != "" {
+					folder = "both"
+				}
+				got = folder
+			}
+		}
+		if got != want {
+			t.Errorf("%s walks %q, want %q", script, got, want)
 		}
 	}
 	if !listing.Of("python", "import x").Calls() || !listing.Of("r", "x").Calls() {

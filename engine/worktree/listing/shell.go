@@ -12,10 +12,13 @@ import (
 var quiet = words(`: [ [[ alias basename bc break cat cd chmod cmp comm continue cp curl cut date declare diff
 	dirname echo env exit export expr false fgrep egrep grep head hostname id jq kill let ln local mkdir mv nl od paste
 	popd printf printenv pushd pwd read readonly return rm rmdir sed seq set sha1sum sha256sum shift shopt sleep sort
-	stat tac tail tee test touch tr trap true type typeset ulimit umask uname uniq unset wait wc which xxd yes`)
+	stat tac tail tee test touch tr true type typeset ulimit umask uname uniq unset wait wc which xxd yes`)
 
 // listers are commands of the system that show every name.
 var listers = words(`ls git tree du stat file readlink realpath`)
+
+// gitRuns are words with which Git starts programs.
+var gitRuns = words(`bisect difftool foreach mergetool -c -x --exec`)
 
 // loud are the options with which a quiet command lists folders.
 var loud = map[string]string{"cp": "rRa", "rm": "rR", "grep": "rRd", "egrep": "rRd", "fgrep": "rRd", "diff": "r",
@@ -182,14 +185,18 @@ func (s *shell) command(call []*syntax.Word) Lister {
 	case name != args[0] && !strings.HasPrefix(args[0], "/bin/") && !strings.HasPrefix(args[0], "/usr/bin/") &&
 		(slices.Contains(listers, name) || slices.Contains(quiet, name)):
 		return Every() // a program of that name elsewhere
+	case name == "git" && slices.ContainsFunc(args[1:], func(a string) bool { return slices.Contains(gitRuns, a) }):
+		return Every()
+	case name == "trap" && len(args) > 1:
+		return ofShell(args[1], s.depth+1)
 	case slices.Contains(listers, name):
-		return all()
+		return all(walked(name, args[1:]))
 	case slices.Contains(quiet, name):
 		for _, arg := range args[1:] {
 			long := strings.HasPrefix(arg, "--recursive") || strings.HasPrefix(arg, "--archive")
 			if loud[name] != "" && (long || strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") &&
 				strings.ContainsAny(arg, loud[name])) {
-				return all()
+				return all(walked(name, args[1:]))
 			}
 		}
 		return Lister{}
@@ -224,7 +231,11 @@ func (s *shell) command(call []*syntax.Word) Lister {
 
 // ofFind is what find shows: the names that it is asked for, or all.
 func ofFind(args []string) Lister {
-	var l Lister
+	at := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") || a == "(" || a == "!" })
+	if at < 0 {
+		at = len(args)
+	}
+	l := Lister{walks: walked("find", args[:at])}
 	every := false
 	for i, arg := range args {
 		switch arg {
@@ -240,7 +251,43 @@ func ofFind(args []string) Lister {
 		}
 	}
 	if every || len(l.patterns) == 0 {
-		return all()
+		return all(l.walks)
 	}
 	return l
+}
+
+// walked are the folders below which a tool shows or reads every file. One that the words do not name may be any.
+func walked(name string, args []string) (roots []string) {
+	deep := false
+	for _, arg := range args {
+		if len(arg) > 1 && arg[0] == '-' {
+			deep = deep || strings.HasPrefix(arg, "--recursive") || arg[1] != '-' && strings.Contains(arg, "R")
+			continue
+		}
+		if strings.ContainsAny(arg, "$*?[") || strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, "..") {
+			arg = "."
+		}
+		roots = append(roots, path.Clean(arg))
+	}
+	switch name {
+	case "git", "stat", "file", "readlink", "realpath":
+		return nil
+	case "ls": // one level of a folder that it is given
+		if !deep && !slices.Contains(args, ".") && slices.Contains(roots, ".") {
+			return []string{"."}
+		} else if !deep {
+			return nil
+		}
+	case "grep", "egrep", "fgrep":
+		roots = roots[min(1, len(roots)):] // after the expression
+	}
+	if len(roots) == 0 {
+		return []string{"."}
+	}
+	return roots
+}
+
+// IsSystem reports whether a name is that of a tool of the system that is known.
+func IsSystem(name string) bool {
+	return name == "find" || slices.Contains(listers, name) || slices.Contains(quiet, name)
 }

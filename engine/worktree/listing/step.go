@@ -19,16 +19,25 @@ type Lister struct {
 	imports bool
 	// calls says that it runs, or may run, another program than those of the system that are known.
 	calls bool
+	// walks are where tools of the system begin that show or read every file below a folder; "." is anywhere.
+	walks []string
 }
 
 // Every is what lists folders where nothing is known.
 func Every() Lister { return Lister{every: true, calls: true} }
 
 // all is what lists folders and shows every name, and calls nothing.
-func all() Lister { return Lister{every: true} }
+func all(walks []string) Lister { return Lister{every: true, walks: walks} }
 
 // Calls reports whether a step may run a program that is installed for the repository.
 func (l Lister) Calls() bool { return l.calls }
+
+// Walks reports whether a step shows or reads, by a tool of the system, what is below a folder.
+func (l Lister) Walks(folder string) bool {
+	return slices.ContainsFunc(l.walks, func(root string) bool {
+		return root == "." || strings.Contains("/"+folder+"/", "/"+root+"/") // whatever folder it works in
+	})
+}
 
 // InPython is the kernel of Python, whose steps share functions.
 const InPython = "python"
@@ -46,7 +55,7 @@ func Of(kernel, code string) Lister {
 
 // With is what lists folders where two sets of code run.
 func (l Lister) With(o Lister) Lister {
-	l.patterns = slices.Clone(l.patterns)
+	l.patterns, l.walks = slices.Clone(l.patterns), slices.Clone(l.walks)
 	l.add(o)
 	return l
 }
@@ -54,6 +63,7 @@ func (l Lister) With(o Lister) Lister {
 func (l *Lister) add(o Lister) {
 	l.every, l.opens = l.every || o.every, l.opens || o.opens
 	l.blind, l.imports, l.calls = l.blind || o.blind, l.imports || o.imports, l.calls || o.calls
+	l.walks = append(l.walks, o.walks...)
 	for _, p := range o.patterns {
 		if !slices.Contains(l.patterns, p) {
 			l.patterns = append(l.patterns, p)
