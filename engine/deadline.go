@@ -52,7 +52,7 @@ func (r *run) finally(ctx context.Context) (context.Context, context.CancelFunc)
 func (r *run) limit(ctx context.Context, s *PlannedStep) (context.Context, context.CancelFunc) {
 	d := s.Timeout
 	if d == 0 {
-		d = r.plan.request.StepTimeout
+		d = time.Duration(r.plan.request.StepTimeoutNS)
 	}
 	if d == 0 {
 		d = r.plan.notebook.Front.Timeout

@@ -126,16 +126,17 @@ func (p *Plan) contract() runs.ContractData {
 		dirty = DirtyIgnore
 	}
 	c := runs.ContractData{
-		TaskID: p.TaskID(), BaseCommit: string(p.base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid,
-		ProtectedPaths: f.Protect, Artifacts: f.Artifacts, ProtectMode: f.ProtectMode,
-		ForbiddenActions: f.ForbiddenActions,
-		Limits:           runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
-		MutationMode:     p.mode(),
-		ApprovalRequired: p.needsApproval(), EvidenceExpectations: f.Require, RiskClass: f.Risk,
-		DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
-		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout),
-		Sandbox: f.Sandbox, Network: f.Network, Tree: f.Tree, Processes: f.Processes, Narrowed: p.narrowed,
-		WorktreeInclude: p.included,
+		ContractRules: runs.ContractRules{
+			TaskID: p.TaskID(), TargetRepository: p.root(), BaseCommit: string(p.base),
+			AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid, ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode,
+			ForbiddenActions: f.ForbiddenActions,
+			Limits:           runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
+			MutationMode:     p.mode(), EvidenceExpectations: f.Require, RiskClass: f.Risk, Dirty: string(dirty),
+			RunTimeoutNS: int64(p.runTimeout), Processes: f.Processes,
+		},
+		Artifacts: f.Artifacts, ApprovalRequired: p.needsApproval(), DirtyFiles: len(p.dirtyPaths),
+		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), Sandbox: f.Sandbox, Network: f.Network,
+		Tree: f.Tree, Narrowed: p.narrowed, WorktreeInclude: p.included,
 	}
 	for _, each := range p.policies {
 		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest,
@@ -144,7 +145,6 @@ func (p *Plan) contract() runs.ContractData {
 	for _, f := range p.request.Reverse {
 		c.Reversed = append(c.Reversed, f.Path)
 	}
-	c.TargetRepository = p.root()
 	for _, s := range p.steps {
 		if s.Has(notebooks.TagTest) && s.Skip == "" {
 			c.VerificationCommands = append(c.VerificationCommands, string(s.ID))

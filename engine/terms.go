@@ -15,21 +15,9 @@ import (
 // the run does.
 func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
 	p, c := r.plan, r.contract()
-	t := &runs.Terms{
-		TaskID: c.TaskID, TargetRepository: c.TargetRepository, BaseCommit: c.BaseCommit,
-		Notebook: runs.DigestOf(p.notebook.Source), Steps: p.data().Steps, AllowedPaths: c.AllowedPaths,
-		AllowedAlso: c.AllowedAlso, ForbiddenPaths: c.ForbiddenPaths, ProtectedPaths: c.ProtectedPaths,
-		ProtectMode: c.ProtectMode, Folder: p.folder(), ForbiddenActions: c.ForbiddenActions, Limits: c.Limits,
-		StepTimeoutNS: int64(p.request.StepTimeout), StepTimeoutMaxNS: c.StepTimeoutMaxNS, RunTimeoutNS: c.RunTimeoutNS,
-		MutationMode: c.MutationMode, Sandbox: c.Sandbox, Network: c.Network, Processes: c.Processes,
-		VerificationCommands: c.VerificationCommands, EvidenceExpectations: c.EvidenceExpectations,
-		RiskClass:   c.RiskClass,
-		Environment: c.Environment, Dirty: c.Dirty, Cwd: p.request.Cwd,
-		Copy: p.copies(), Branch: p.request.Branch,
-	}
-	if job := r.eng.Job; job != nil {
-		t.Job, t.TargetRepository, t.Environment = job.ID, "", nil
-	}
+	t := &runs.Terms{Notebook: runs.DigestOf(p.notebook.Source), Folder: p.folder(),
+		StepTimeoutNS: p.request.StepTimeoutNS, Cwd: p.request.Cwd, Copy: p.copies(), Branch: p.request.Branch}
+	t.Cover(&c, p.data())
 	var err error
 	for i, shown := range p.Parameters() {
 		param := runs.TermsParam{Name: shown.Name, Type: shown.Type, Value: shown.Value}

@@ -15,8 +15,8 @@ const (
 // Cause is a blocker in the order of Causes.
 type Cause struct {
 	Blocker
-	Consequence bool   // an earlier one led to it
-	Fix         string // how to fix it; "" if the blocker's message says it already
+	Fix         string `json:"fix,omitzero"`         // how to fix it; "" if the blocker's message says it already
+	Consequence bool   `json:"consequence,omitzero"` // an earlier one led to it
 }
 
 // Causes returns every reason why the run did not pass: first what went wrong by itself, in the order in which it

@@ -52,27 +52,35 @@ type CarriedData struct {
 	Forked bool `json:"forked,omitzero"`
 }
 
+// Options are the options that the request of a run and its record have alike.
+type Options struct {
+	Kernel   string `json:"kernel,omitzero"`   // overrides the notebook's kernel
+	Language string `json:"language,omitzero"` // of steps that name none
+	Backend  string `json:"backend,omitzero"`  // does the agents' steps, but those that judge and name another
+	// where steps start, relative to the worktree; "" is its root
+	Cwd           string `json:"cwd,omitzero"`
+	StepTimeoutNS int64  `json:"step_timeout_ns,omitzero"` // of steps that set none
+	RunTimeoutNS  int64  `json:"run_timeout_ns,omitzero"`  // of the whole run; replaces the notebook's
+	// ignored files to copy into the worktree, besides the notebook's own list
+	Copy     []string         `json:"copy,omitempty"`
+	Data     []string         `json:"data,omitempty"` // patterns of ignored files that belong to the work
+	Branch   string           `json:"branch,omitzero"`
+	Only     []string         `json:"only,omitempty"`
+	SkipTags []string         `json:"skip_tags,omitempty"`
+	From     notebooks.StepID `json:"from,omitzero"`
+	Until    notebooks.StepID `json:"until,omitzero"`
+
+	AllowErrors bool `json:"allow_errors,omitzero"` // as the notebook's allow_errors
+	ReportMode  bool `json:"report_mode,omitzero"`  // the output notebook hides code until readers ask for it
+	Timings     bool `json:"timings,omitzero"`      // a Jupyter output notebook has the times of its steps
+}
+
 // OptionsData are the options of the command line that decide what a run does and are not in the contract or the plan.
 type OptionsData struct {
-	Kernel        string      `json:"kernel,omitzero"`
-	Language      string      `json:"language,omitzero"`
-	Backend       string      `json:"backend,omitzero"` // that does the agents' steps
-	Cwd           string      `json:"cwd,omitzero"`
-	StepTimeoutNS int64       `json:"step_timeout_ns,omitzero"`
-	RunTimeoutNS  int64       `json:"run_timeout_ns,omitzero"`
-	StartNS       int64       `json:"start_timeout_ns,omitzero"`
-	Copy          []string    `json:"copy,omitempty"`
-	Data          []string    `json:"data,omitempty"`
-	Branch        string      `json:"branch,omitzero"`
-	Only          []string    `json:"only,omitempty"`
-	SkipTags      []string    `json:"skip_tags,omitempty"`
-	From          string      `json:"from,omitzero"`
-	Until         string      `json:"until,omitzero"`
-	AllowUnknown  bool        `json:"allow_unknown_parameters,omitzero"`
-	AllowErrors   bool        `json:"allow_errors,omitzero"`
-	ReportMode    bool        `json:"report_mode,omitzero"`
-	Timings       bool        `json:"timings,omitzero"`
-	Given         []GivenData `json:"given,omitempty"`
+	Options
+	StartNS      int64       `json:"start_timeout_ns,omitzero"`
+	AllowUnknown bool        `json:"allow_unknown_parameters,omitzero"`
+	Given        []GivenData `json:"given,omitempty"`
 }
 
 // GivenData is a value that was given for a parameter and is no secret.

@@ -149,7 +149,7 @@ func partialWords(run *runs.Run) string {
 	for _, id := range o.Only {
 		words = append(words, "--only "+id)
 	}
-	for _, each := range [][2]string{{"--from", o.From}, {"--until", o.Until}} {
+	for _, each := range [][2]string{{"--from", string(o.From)}, {"--until", string(o.Until)}} {
 		if each[1] != "" {
 			words = append(words, each[0]+" "+each[1])
 		}
