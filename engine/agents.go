@@ -171,15 +171,10 @@ func (p *Plan) protectContract() {
 		return
 	}
 	for _, name := range []string{p.request.SourcePath(p.root()), ConfigFile} {
-		if pattern := literalPattern(name); name != "" && !slices.Contains(p.notebook.Front.Forbid, pattern) {
+		if pattern := literal(name); name != "" && !slices.Contains(p.notebook.Front.Forbid, pattern) {
 			p.notebook.Front.Forbid = append(slices.Clone(p.notebook.Front.Forbid), pattern)
 		}
 	}
-}
-
-// literalPattern is a path as a pattern that matches nothing else.
-func literalPattern(name string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(name)
 }
 
 // decideAgents adds the gates of agents to those of the plan. The sandbox is decided.

@@ -235,7 +235,7 @@ func (p placedPolicy) protected() []string {
 
 // literal is the pattern that matches exactly one path.
 func literal(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(path)
 }
 
 // narrowings collects who restricts what.

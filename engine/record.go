@@ -101,7 +101,7 @@ func (r *Request) SourcePath(root string) string {
 
 // contract is what the run was asked to do and what it may do.
 func (r *run) contract() runs.ContractData {
-	c := r.plan.contract()
+	c := r.plan.Contract()
 	c.Parameters, c.Environment = r.parameters(), names(r.ws.environment(&workdir{}, ""))
 	if r.eng.Job != nil {
 		c.Job = r.eng.Job.ID
@@ -109,17 +109,14 @@ func (r *run) contract() runs.ContractData {
 	return c
 }
 
-// Contract is that of a run of the plan, without the parameters and the environment.
-func (p *Plan) Contract() runs.ContractData { return p.contract() }
-
 // ByAgent reports whether an agent does a step of the notebook, and that it runs.
 func (p *Plan) ByAgent(s *notebooks.Step) bool {
 	return p.agents[s.ID] != nil && slices.ContainsFunc(p.steps,
 		func(is PlannedStep) bool { return is.ID == s.ID && is.Skip == "" })
 }
 
-// contract is that of a run of the plan, without the parameters and the environment.
-func (p *Plan) contract() runs.ContractData {
+// Contract is that of a run of the plan, without the parameters and the environment.
+func (p *Plan) Contract() runs.ContractData {
 	f := p.notebook.Front
 	dirty := p.request.Dirty
 	if dirty == "" {

@@ -17,7 +17,7 @@ func (p *Plan) RanAlready(r *runs.Run) bool {
 		return false
 	}
 	return codec.Same(p.data(), r.Plan) && codec.Same(options(*p.Options()), options(*r.Started.Options)) &&
-		codec.Same(terms(p.contract()), terms(c))
+		codec.Same(terms(p.Contract()), terms(c))
 }
 
 // options are those that decide what the steps do: without given values, which are among the parameters.

@@ -38,7 +38,7 @@ var layers = map[string][]string{
 	"render":    {"notebooks", "runs", "render"},
 	"cmd":       {"notebooks", "runs", "engine", "render", "cmd", "docs"},
 	"bench":     {"notebooks", "runs", "engine", "cmd"},
-	"docs":      {}, // docs/schemas holds the schemas for programs that need them
+	"docs":      {},
 	"examples":  {},
 }
 

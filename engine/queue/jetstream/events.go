@@ -209,7 +209,7 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 			continue
 		}
 		if state.State == "" {
-			return noJob(job)
+			return NoJob(job)
 		}
 		if state.State.Ended() {
 			return nil
