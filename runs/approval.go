@@ -252,3 +252,90 @@ func CountsBy(s *sshsig.Signature, namespace string, signers [][]byte, at ...tim
 	}
 	return who, nil
 }
+
+// via stands between a person and the account of the system that acted for them. No user of a system is named so.
+const via = " via "
+
+// Via is the actor of what an account of the system did for a person who signed in elsewhere (markmill serve). It says
+// both, so that it is never the name of an account.
+func Via(person, account string) string { return person + via + account }
+
+// SplitActor returns the person and the account of an actor. Without an account in it, the actor is an account itself.
+func SplitActor(actor string) (person, account string) {
+	if person, account, found := strings.Cut(actor, via); found {
+		return person, account
+	}
+	return "", actor
+}
+
+// maxPerson is the longest name of a person, in bytes.
+const maxPerson = 64
+
+// IsPerson reports whether a text can name a person: letters and digits of ASCII, and . _ - + @ behind the first.
+func IsPerson(name string) bool {
+	for i, c := range []byte(name) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && strings.IndexByte("._-+@", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxPerson
+}
+
+// GateData is the data of gate.blocked.
+type GateData struct {
+	Code    string   `json:"code"`
+	Rule    string   `json:"rule,omitzero"` // the rule that stands against the run, as its author wrote it
+	Paths   []string `json:"paths,omitempty"`
+	Message string   `json:"words"`
+}
+
+// Blocker returns the gate as a reason why the run did not pass.
+func (g GateData) Blocker() Blocker {
+	return Blocker{Code: g.Code, Rule: g.Rule, Paths: g.Paths, Message: g.Message}
+}
+
+// ApprovalRequestedData is the data of approval.requested.
+type ApprovalRequestedData struct {
+	Code     string `json:"code"`
+	Message  string `json:"words"`
+	Contract Digest `json:"contract"` // of the terms
+	File     string `json:"file"`     // the request, relative to the run directory
+	Digest   Digest `json:"digest"`
+}
+
+// ApprovalGrantedData is the data of approval.granted: which approval this run has used.
+type ApprovalGrantedData struct {
+	ID         string       `json:"id"`
+	Contract   Digest       `json:"contract"`
+	Actor      string       `json:"actor"`
+	Time       time.Time    `json:"time"`
+	Expires    time.Time    `json:"expires"`
+	Own        bool         `json:"own,omitzero"` // who granted it is who asked for it
+	File       string       `json:"file"`
+	Digest     Digest       `json:"digest"`
+	Key        string       `json:"key,omitzero"`        // fingerprint of the key that signed
+	Principals string       `json:"principals,omitzero"` // of its line in allowed_signers
+	Signature  *SealedFile  `json:"signature,omitempty"`
+	Signers    []SealedFile `json:"signers,omitempty"` // the allowed_signers files that it was held against
+}
+
+// ApprovalDeniedData is the data of approval.denied.
+type ApprovalDeniedData struct {
+	Code    string    `json:"code"`
+	Rule    string    `json:"rule,omitzero"`
+	Message string    `json:"words"`
+	ID      string    `json:"id,omitzero"`
+	Actor   string    `json:"actor,omitzero"`
+	Time    time.Time `json:"time,omitzero"`
+	File    string    `json:"file,omitzero"`
+	Digest  Digest    `json:"digest,omitzero"`
+}
+
+// SealedFile is a file of the run directory and its digest.
+type SealedFile struct {
+	File   string `json:"file"`
+	Digest Digest `json:"digest"`
+}

@@ -106,7 +106,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 		}
 	}
 	codes := doc.section(t, "Fail closed")
-	for _, code := range constants(t, "../../runs/codes.go", "Code") {
+	for _, code := range constants(t, "../../runs/cause.go", "Code") {
 		if !codes.mentions(code) {
 			t.Errorf("evidence.md: section \"Fail closed\" does not mention `%s`", code)
 		}
