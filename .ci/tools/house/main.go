@@ -304,7 +304,7 @@ func checkRecordPaths(set *token.FileSet, file *ast.File, name string) (found []
 // openers are the files of package runs that may open files themselves: those of runs.Writer, the journal, which has
 // one; locks, marks, the reserve and a random key, which hold no text; OUTPUT, which is not in the store; and data, which
 // is kept as a run wrote it.
-var openers = []string{"writer.go", "files.go", "journal.go", "lock.go", "open.go", "claim.go", "reserve.go",
+var openers = []string{"writer.go", "files.go", "journal.go", "lock.go", "claim.go", "reserve.go",
 	"approvals.go", "data.go"}
 
 // checkStoreFiles finds files of a store that are not written by runs.Writer, which masks the secrets of a run.
