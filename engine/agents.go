@@ -210,7 +210,7 @@ func (p *Plan) decideAgents() {
 		}
 		if d.SelectedBackend == "" {
 			last := d.Denied[len(d.Denied)-1]
-			p.gates = append(p.gates, runs.GateData{Code: last.Code, Rule: "backend: " + cmp.Or(d.Requested, "any"),
+			p.gates = append(p.gates, runs.Blocker{Code: last.Code, Rule: "backend: " + cmp.Or(d.Requested, "any"),
 				Message: fmt.Sprintf("step %s: %s; %s", s.ID, last.Reason, d.Escalation)})
 		}
 	}

@@ -284,19 +284,6 @@ func IsPerson(name string) bool {
 	return name != "" && len(name) <= maxPerson
 }
 
-// GateData is the data of gate.blocked.
-type GateData struct {
-	Code    string   `json:"code"`
-	Rule    string   `json:"rule,omitzero"` // the rule that stands against the run, as its author wrote it
-	Paths   []string `json:"paths,omitempty"`
-	Message string   `json:"words"`
-}
-
-// Blocker returns the gate as a reason why the run did not pass.
-func (g GateData) Blocker() Blocker {
-	return Blocker{Code: g.Code, Rule: g.Rule, Paths: g.Paths, Message: g.Message}
-}
-
 // ApprovalRequestedData is the data of approval.requested.
 type ApprovalRequestedData struct {
 	Code     string `json:"code"`

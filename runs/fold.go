@@ -19,7 +19,6 @@ type Run struct {
 	Contract              ContractData
 	Plan                  PlanData
 	Steps                 []StepRecord // in plan order
-	Gates                 []GateData   // of gate.blocked, approval.requested and approval.denied, as they came
 	Approval              ApprovalStatus
 	Requested             *ApprovalRequestedData // nil: no approval was asked for
 	Granted               *ApprovalGrantedData   // nil: none was used
@@ -203,13 +202,12 @@ func (r *Run) addGate(event Event) error {
 			return err
 		}
 	}
-	gate, err := decode[GateData](event)
-	r.Gates = append(r.Gates, gate)
-	if event.Type != ApprovalRequested {
-		b := gate.Blocker()
-		b.Step = event.Step
-		r.blocked = append(r.blocked, b)
+	if event.Type == ApprovalRequested {
+		return nil
 	}
+	b, err := decode[Blocker](event)
+	b.Step = event.Step
+	r.blocked = append(r.blocked, b)
 	return err
 }
 

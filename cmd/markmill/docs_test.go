@@ -67,7 +67,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 	data := map[runs.EventType]any{
 		runs.RunStarted: runs.RunStartedData{}, runs.ContractCreated: runs.ContractData{},
 		runs.PlanUpdated: runs.PlanData{},
-		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.ApprovalRequestedData{},
+		runs.GateBlocked: runs.Blocker{}, runs.ApprovalRequested: runs.ApprovalRequestedData{},
 		runs.ApprovalGranted: runs.ApprovalGrantedData{},
 		runs.ApprovalDenied:  runs.ApprovalDeniedData{},
 		runs.TreeOpened:      runs.TreeData{},
