@@ -307,10 +307,9 @@ func (e *Engine) AgentsHere(src *worktree.Source) (usable map[string]*runs.Admit
 
 // Activation is what a repository lets an agent do now.
 type Activation struct {
-	Backend *runs.AdmittedAgent // nil if it is not admitted, or denied
-	Denied  *runs.DeniedAgent   // why it cannot do a step
-	Fix     string              // what an operator can do about that
-	Mode    string              // what a run with it may change: one of AgentModes
+	Denied *runs.DeniedAgent // why it cannot do a step
+	Fix    string            // what an operator can do about that
+	Mode   string            // what a run with it may change: one of AgentModes
 }
 
 // AgentModes are the mutation modes of runs with agents, the tightest first.
@@ -326,5 +325,5 @@ func (e *Engine) Activation(src *worktree.Source, name string) (Activation, erro
 	p := &Plan{policies: policies, notebook: &notebooks.Notebook{}}
 	d := &runs.EligibilityData{}
 	_, denied := p.admitted(e, name, d)
-	return Activation{Backend: d.Backend, Denied: denied, Fix: d.Escalation, Mode: p.agentMode()}, nil
+	return Activation{Denied: denied, Fix: d.Escalation, Mode: p.agentMode()}, nil
 }
