@@ -170,15 +170,10 @@ func (p *Plan) protectContract() {
 		return
 	}
 	for _, name := range []string{p.request.SourcePath(p.root()), ConfigFile} {
-		if pattern := literalPattern(name); name != "" && !slices.Contains(p.notebook.Front.Forbid, pattern) {
+		if pattern := literal(name); name != "" && !slices.Contains(p.notebook.Front.Forbid, pattern) {
 			p.notebook.Front.Forbid = append(slices.Clone(p.notebook.Front.Forbid), pattern)
 		}
 	}
-}
-
-// literalPattern is a path as a pattern that matches nothing else.
-func literalPattern(name string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(name)
 }
 
 // decideAgents adds the gates of agents to those of the plan. The sandbox is decided.
@@ -214,7 +209,7 @@ func (p *Plan) decideAgents() {
 		}
 		if d.SelectedBackend == "" {
 			last := d.Denied[len(d.Denied)-1]
-			p.gates = append(p.gates, runs.GateData{Code: last.Code, Rule: "backend: " + cmp.Or(d.Requested, "any"),
+			p.gates = append(p.gates, runs.Blocker{Code: last.Code, Rule: "backend: " + cmp.Or(d.Requested, "any"),
 				Message: fmt.Sprintf("step %s: %s; %s", s.ID, last.Reason, d.Escalation)})
 		}
 	}
@@ -307,4 +302,27 @@ func (e *Engine) AgentsHere(src *worktree.Source) (usable map[string]*runs.Admit
 		}
 	}
 	return usable, denied, p.agentMode(), nil
+}
+
+// Activation is what a repository lets an agent do now.
+type Activation struct {
+	Denied *runs.DeniedAgent // why it cannot do a step
+	Fix    string            // what an operator can do about that
+	Mode   string            // what a run with it may change: one of AgentModes
+}
+
+// AgentModes are the mutation modes of runs with agents, the tightest first.
+func AgentModes() []string { return append([]string{}, agentModes...) }
+
+// Activation says whether a step may be done by an agent here, by the admission and the policies, those of the last
+// commit included.
+func (e *Engine) Activation(src *worktree.Source, name string) (Activation, error) {
+	policies, err := e.policies(src, "")
+	if err != nil {
+		return Activation{}, err
+	}
+	p := &Plan{policies: policies, notebook: &notebooks.Notebook{}}
+	d := &runs.EligibilityData{}
+	_, denied := p.admitted(e, name, d)
+	return Activation{Denied: denied, Fix: d.Escalation, Mode: p.agentMode()}, nil
 }

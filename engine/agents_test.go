@@ -135,7 +135,7 @@ func TestAgentModes(t *testing.T) {
 					t.Errorf("%s: the mode is %s, want %s", does, d.MutationMode, c.mode)
 				}
 				gates, want := plan.Gates(), slices.Contains(c.refused, does)
-				blocked := slices.ContainsFunc(gates, func(g runs.GateData) bool {
+				blocked := slices.ContainsFunc(gates, func(g runs.Blocker) bool {
 					return g.Code == runs.CodeProviderNotAdmitted &&
 						strings.Contains(g.Message, strings.TrimSuffix(does, " with the risk high"))
 				})

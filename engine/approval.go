@@ -289,8 +289,8 @@ func (r *run) refuse(d decision, command string) error {
 	r.verdict.gated = true
 	if d.code != runs.CodeApprovalDenied {
 		d.words += "; grant it with: " + command
-		gate := runs.GateData{Code: d.code, Rule: approvalRule, Message: d.words}
-		r.verdict.block(gate.Blocker())
+		gate := runs.Blocker{Code: d.code, Rule: approvalRule, Message: d.words}
+		r.verdict.block(gate)
 		return r.rec.emit(runs.GateBlocked, "", gate)
 	}
 	r.verdict.block(runs.Blocker{Code: d.code, Rule: approvalRule, Message: d.words})

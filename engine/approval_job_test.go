@@ -104,7 +104,7 @@ func TestApprovalOfAJob(t *testing.T) {
 		"a part of it": {job: job("j1", yes),
 			change:  func(_ *lab, r *Request) { r.Only = []string{"a"}; r.Cwd = "." },
 			blocker: "is of another contract: cwd changed"},
-		"longer steps": {job: job("j1", yes), change: func(_ *lab, r *Request) { r.StepTimeout = time.Hour },
+		"longer steps": {job: job("j1", yes), change: func(_ *lab, r *Request) { r.StepTimeoutNS = int64(time.Hour) },
 			blocker: "is of another contract: step_timeout_ns changed"},
 		"denied afterwards": {job: job("j1", yes, *no), blocker: "approval_denied : bob denied it"},
 		"expired": {job: job("j1", forged(func(a *runs.Approval) {

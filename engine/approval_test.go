@@ -37,7 +37,8 @@ func anApproval(t *testing.T, id, answer string, terms runs.Terms, minutes int) 
 }
 
 func TestDecide(t *testing.T) {
-	terms := runs.Terms{TaskID: "task", TargetRepository: "/r", MutationMode: "worktree"}
+	terms := runs.Terms{ContractRules: runs.ContractRules{TaskID: "task", TargetRepository: "/r",
+		MutationMode: "worktree"}}
 	changed := terms
 	changed.MutationMode, changed.Cwd = "in-place", "x"
 	elsewhere := changed

@@ -216,7 +216,7 @@ func (p *Plan) isOutput(name string) bool {
 // decideGates decides what must hold before anything starts. What does not hold goes into p.gates.
 func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 	block := func(code, rule, words string) {
-		p.gates = append(p.gates, runs.GateData{Code: code, Rule: rule, Message: words})
+		p.gates = append(p.gates, runs.Blocker{Code: code, Rule: rule, Message: words})
 	}
 	f := p.notebook.Front
 	if v, ok := e.Getenv("MARKMILL_DEPTH"); ok && v != "" {
@@ -236,7 +236,7 @@ func (p *Plan) decideGates(ctx context.Context, e *Engine) error {
 		if !slices.Contains(f.Require, "clean") {
 			rule = "--dirty block"
 		}
-		p.gates = append(p.gates, runs.GateData{Code: runs.CodeDirtyStartingTree, Rule: rule,
+		p.gates = append(p.gates, runs.Blocker{Code: runs.CodeDirtyStartingTree, Rule: rule,
 			Paths: firstPaths(p.dirtyPaths),
 			Message: fmt.Sprintf("a clean start is required, and these are not committed: %s; commit or stash them",
 				firstOf(p.dirtyPaths))})

@@ -1,10 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"markmill/engine/sandbox"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/lazyregexp"
 	"markmill/runs"
@@ -83,4 +89,225 @@ func (r *run) refusedByOverlay(done *runs.StepFinishedData) string {
 		}
 		return ""
 	})
+}
+
+// lackWords say how a run gets a folder of dependencies, or Yarn's file that stands for one.
+func lackWords(dir string) string {
+	words := "the checkout has %[1]s, and the run does not: "
+	if slices.Contains(environments, path.Base(dir)) {
+		words += "activate it before the run (. %[1]s/bin/activate), or make one in a .setup step"
+	} else {
+		words += "--copy %[1]s takes it along (or copy: in the front matter), or install in a .setup step"
+	}
+	return fmt.Sprintf(words, dir)
+}
+
+// plugAndPlay is the file that Yarn writes instead of node_modules: it says where packages are.
+const plugAndPlay = ".pnp.cjs"
+
+// lacks are the folders of dependencies that the checkout has and a step may miss.
+func (r *run) lacks(s *PlannedStep) (list []string) {
+	src := r.plan.source
+	if src == nil || r.ws.tree == nil || r.ws.tree.Dir() == src.Root() || s.byAgent() {
+		return nil
+	}
+	var folders []string
+	if !isNode(s.Lang) {
+		folders = slices.Clone(environments)
+	}
+	if s.Lang != "python" {
+		for dir := path.Clean(filepath.ToSlash(cmp.Or(s.Cwd, r.plan.request.Cwd, "."))); ; dir = path.Dir(dir) {
+			folders = append(folders, path.Join(dir, modules))
+			if dir == "." {
+				break
+			}
+		}
+		folders = append(folders, plugAndPlay)
+	}
+	for _, dir := range folders {
+		at := filepath.Join(src.Root(), filepath.FromSlash(dir))
+		has := r.ws.leadsTo(at) || r.ws.isDependency(filepath.Join(r.ws.at, filepath.FromSlash(dir), "x"))
+		if _, err := os.Stat(at); err != nil || has {
+			continue
+		}
+		own := filepath.Join(r.ws.tree.Dir(), filepath.FromSlash(dir))
+		installed, _ := filepath.Glob(filepath.Join(own, "lib", "python*", "site-packages", "*.dist-info"))
+		_, err := os.Lstat(own)
+		// poetry makes an empty environment where there is none
+		if err != nil || slices.Contains(environments, dir) && len(installed) == 0 {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// leadsTo reports whether the environment of steps leads into a folder, as that of an active virtual environment does.
+func (w *workspace) leadsTo(dir string) bool {
+	return slices.ContainsFunc(w.env, func(v string) bool {
+		_, list, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(filepath.SplitList(list), func(p string) bool {
+			return p == dir || strings.HasPrefix(p, dir+string(filepath.Separator))
+		})
+	})
+}
+
+// fileHint says of a file which a failed step missed, or could not write, why it has not; "" if that is not known.
+func (r *run) fileHint(s *PlannedStep, done *runs.StepFinishedData) string {
+	if src := r.plan.source; src == nil || r.ws.tree == nil || r.ws.tree.Dir() == src.Root() {
+		return ""
+	}
+	return cmp.Or(r.failed(done, noPermission, r.refused),
+		r.failed(done, noSuchFile, func(name string) string { return r.leftOut(s, name) }))
+}
+
+// failed are the first words of why for the names in the lines of a failed step that say something.
+func (r *run) failed(done *runs.StepFinishedData, says *lazyregexp.Regexp, why func(name string) string) string {
+	text := r.endOf(done.Stderr.File) + "\n" + r.endOf(done.Stdout.File)
+	if done.Error != nil {
+		text = done.Error.Value + "\n" + text
+	}
+	for line := range strings.Lines(text) {
+		if !says.MatchString(line) {
+			continue
+		}
+		for _, name := range namesIn(line) {
+			if words := why(name); words != "" {
+				return words
+			}
+		}
+	}
+	return ""
+}
+
+// noPermission is a line in which a program says that it may not do something.
+var noPermission = lazyregexp.New(`(?i)permission denied|EACCES|read-only file system|EROFS`)
+
+// noModule is a line in which an interpreter says that it does not find a module.
+var noModule = lazyregexp.New(`Cannot find (?:module|package) '|No module named '`)
+
+// refused says that the sandbox keeps steps from writing a file; "" if it does not, or something else does.
+func (r *run) refused(name string) string {
+	if r.plan.sandbox.Writes == "" || !filepath.IsAbs(name) {
+		return ""
+	}
+	dir := name
+	if _, err := os.Stat(dir); err != nil { // it was to be made
+		dir = filepath.Dir(dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || sandbox.Within(real, r.ws.grants()) || !sandbox.Writable(real) {
+		return ""
+	}
+	if rel, ok := r.plan.source.Relative(name); ok {
+		return fmt.Sprintf("the sandbox lets no step write the checkout, where %s is: make what steps write in a "+
+			".setup step, or in $TMPDIR", rel)
+	}
+	return fmt.Sprintf("the sandbox refused it: steps write the worktree, $TMPDIR and caches; "+
+		"sandbox: {write: [%s]} in %s permits more", filepath.Dir(name), ConfigFile)
+}
+
+// noSuchFile is a line in which a program says that a file is missing.
+var noSuchFile = lazyregexp.New(`(?i)no such file|ENOENT|does not exist|cannot open file|file or directory not found`)
+
+// quotedName is a name in quotes of any kind.
+var quotedName = lazyregexp.New("'([^']+)'|\"([^\"]+)\"|`([^`]+)`|‘([^’]+)’")
+
+// leftOut says that a file which a failed step missed is in the user's checkout, and how the run gets it, or that it is
+// where the notebook is, and steps are elsewhere; "" if it is not there either.
+func (r *run) leftOut(s *PlannedStep, name string) string {
+	there := func(root, rel string) bool {
+		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(rel)))
+		return err == nil
+	}
+	root, tree := r.plan.source.Root(), r.ws.tree.Dir()
+	if book, ok := r.plan.source.Relative(r.plan.request.Path); ok && s.Cwd == "" && r.plan.request.Cwd == "" {
+		dir, at := path.Dir(book), name
+		if rel, err := filepath.Rel(tree, name); err == nil && filepath.IsAbs(name) {
+			at = rel
+		}
+		rel := path.Join(dir, filepath.ToSlash(at))
+		if dir != "." && filepath.IsLocal(rel) && rel != dir && (there(tree, rel) || there(root, rel)) {
+			return fmt.Sprintf("steps run at the top of the repository, and %s is there: --cwd %s runs them where the "+
+				"notebook is", rel, dir)
+		}
+	}
+	rel, ok := r.inWorktree(s, name)
+	empty, err := r.plan.Submodules()
+	for _, sub := range empty {
+		if err == nil && ok && (rel == sub.Path || strings.HasPrefix(rel, sub.Path+"/")) {
+			return fmt.Sprintf("the submodule %s %s", sub.Path, sub.Lack)
+		}
+	}
+	if dir := path.Dir(rel); !there(root, rel) && dir != "." {
+		rel = dir // a file that was to be written
+	}
+	if !ok || !there(root, rel) || there(tree, rel) {
+		return ""
+	}
+	if dir := r.plan.source.Dependencies(rel); dir != "" {
+		return lackWords(dir)
+	}
+	if slices.ContainsFunc(r.plan.dirtyPaths,
+		func(p string) bool { return p == rel || strings.HasPrefix(p, rel+"/") }) {
+		return fmt.Sprintf("%s is in the checkout and not committed, so the run does not have it: commit it, "+
+			"or run with --dirty include", rel)
+	}
+	words := fmt.Sprintf("%s is in the checkout and Git ignores it, so the run does not have it: ", rel)
+	copied := fmt.Sprintf("--copy %s takes it along (or copy: in the front matter)", rel)
+	if isByproduct(rel) || strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.") {
+		return words + copied
+	}
+	pattern := rel
+	if info, err := os.Stat(filepath.Join(root, filepath.FromSlash(rel))); err == nil && info.IsDir() {
+		pattern += "/**"
+	} else if dir := path.Dir(rel); dir != "." {
+		pattern = dir + "/**"
+	}
+	return fmt.Sprintf("%sdata: [%s] in the front matter gives it to the run and keeps what the run writes there; %s",
+		words, pattern, copied)
+}
+
+// endOf is the end of a stream, where a program's last messages are.
+func (r *run) endOf(file string) string {
+	const most = 4 << 10
+	if file == "" {
+		return ""
+	}
+	f, err := os.Open(r.rec.record.File(file))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err != nil || size > most {
+		_, _ = f.Seek(-most, io.SeekEnd)
+	} else {
+		_, _ = f.Seek(0, io.SeekStart)
+	}
+	text, _ := io.ReadAll(f) // what cannot be read gives no hint
+	return string(text)
+}
+
+// namesIn are the parts of a message that may be a file name: quoted parts, and parts between colons.
+func namesIn(line string) (names []string) {
+	for _, m := range quotedName.FindAllStringSubmatch(line, -1) {
+		names = append(names, strings.Join(m[1:], ""))
+	}
+	for part := range strings.SplitSeq(line, ": ") {
+		names = append(names, strings.TrimSpace(part))
+	}
+	return names
+}
+
+// inWorktree makes a path that a step names relative to the root of the worktree.
+func (r *run) inWorktree(s *PlannedStep, name string) (rel string, ok bool) {
+	if filepath.IsAbs(name) {
+		below, err := filepath.Rel(r.ws.tree.Dir(), r.ws.real(name))
+		return filepath.ToSlash(below), err == nil && filepath.IsLocal(below) && below != "."
+	}
+	dir := s.Cwd
+	if dir == "" {
+		dir = r.plan.request.Cwd
+	}
+	rel = path.Join(filepath.ToSlash(dir), filepath.ToSlash(name))
+	return rel, name != "" && filepath.IsLocal(rel) && rel != "."
 }

@@ -10,6 +10,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/markdown"
+	"markmill/runs"
 )
 
 // withSpecs is a machine on which kernels are installed for Jupyter: name and language.
@@ -56,7 +57,7 @@ func TestWhichKernelRunsAStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &Plan{request: Request{Path: "a.md", Kernel: c.asked}, notebook: nb}
+			p := &Plan{request: Request{Path: "a.md", Options: runs.Options{Kernel: c.asked}}, notebook: nb}
 			if err := p.chooseKernels(e); err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +157,7 @@ func TestACellThatCannotBeWrittenIsForetold(t *testing.T) {
 			`the language "javascript"`},
 	} {
 		nb := jupyterFile(t, c.kernelspec)
-		p := &Plan{request: Request{Path: "a.ipynb", Kernel: c.given}, notebook: nb,
+		p := &Plan{request: Request{Path: "a.ipynb", Options: runs.Options{Kernel: c.given}}, notebook: nb,
 			bound: []notebooks.Bound{{Param: notebooks.Param{Name: "x"}, Value: c.value, Given: true}}}
 		if err := p.chooseKernels(e); err != nil {
 			t.Fatal(err)

@@ -155,7 +155,7 @@ func (p *Plan) narrow() {
 		}
 	}
 	n.timeout(policy.Timeout, f.Timeout, p.notebook.Steps)
-	p.runTimeout = n.runTimeout(policy.RunTimeout, f.RunTimeout, p.request.RunTimeout)
+	p.runTimeout = n.runTimeout(policy.RunTimeout, f.RunTimeout, time.Duration(p.request.RunTimeoutNS))
 	if p.needsAcceptance() {
 		n.add(acceptanceKey, runs.ByPolicy, approvalRequired, nil)
 	}
@@ -235,7 +235,7 @@ func (p placedPolicy) protected() []string {
 
 // literal is the pattern that matches exactly one path.
 func literal(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(path)
 }
 
 // narrowings collects who restricts what.

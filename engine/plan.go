@@ -38,7 +38,7 @@ type Plan struct {
 	hasData    bool     // data: names something
 	dirtyPaths []string // the user's uncommitted changes that the run does not make itself
 	depth      int      // runs around this one
-	gates      []runs.GateData
+	gates      []runs.Blocker
 	sandbox    runs.SandboxData
 	offline    runs.SandboxData // what cuts the network of agents that are to have none
 
@@ -74,7 +74,7 @@ func (p *Plan) Base() string { return string(p.base) }
 func (p *Plan) DirtyPaths() []string { return slices.Clone(p.dirtyPaths) }
 
 // Gates are the gates that are not met. With any of them the run is blocked.
-func (p *Plan) Gates() []runs.GateData { return slices.Clone(p.gates) }
+func (p *Plan) Gates() []runs.Blocker { return slices.Clone(p.gates) }
 
 // NotConfined lists what the sandbox does not confine.
 func (p *Plan) NotConfined() []string { return slices.Clone(p.sandbox.NotHeld) }

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,7 +103,7 @@ func (r *Request) SourcePath(root string) string {
 
 // contract is what the run was asked to do and what it may do.
 func (r *run) contract() runs.ContractData {
-	c := r.plan.contract()
+	c := r.plan.Contract()
 	c.Parameters, c.Environment = r.parameters(), names(r.ws.environment(&workdir{}, ""))
 	if r.eng.Job != nil {
 		c.Job = r.eng.Job.ID
@@ -109,33 +111,31 @@ func (r *run) contract() runs.ContractData {
 	return c
 }
 
-// Contract is that of a run of the plan, without the parameters and the environment.
-func (p *Plan) Contract() runs.ContractData { return p.contract() }
-
 // ByAgent reports whether an agent does a step of the notebook, and that it runs.
 func (p *Plan) ByAgent(s *notebooks.Step) bool {
 	return p.agents[s.ID] != nil && slices.ContainsFunc(p.steps,
 		func(is PlannedStep) bool { return is.ID == s.ID && is.Skip == "" })
 }
 
-// contract is that of a run of the plan, without the parameters and the environment.
-func (p *Plan) contract() runs.ContractData {
+// Contract is that of a run of the plan, without the parameters and the environment.
+func (p *Plan) Contract() runs.ContractData {
 	f := p.notebook.Front
 	dirty := p.request.Dirty
 	if dirty == "" {
 		dirty = DirtyIgnore
 	}
 	c := runs.ContractData{
-		TaskID: p.TaskID(), BaseCommit: string(p.base), AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid,
-		ProtectedPaths: f.Protect, Artifacts: f.Artifacts, ProtectMode: f.ProtectMode,
-		ForbiddenActions: f.ForbiddenActions,
-		Limits:           runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
-		MutationMode:     p.mode(),
-		ApprovalRequired: p.needsApproval(), EvidenceExpectations: f.Require, RiskClass: f.Risk,
-		DirtyFiles: len(p.dirtyPaths), Dirty: string(dirty),
-		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), RunTimeoutNS: int64(p.runTimeout),
-		Sandbox: f.Sandbox, Network: f.Network, Tree: f.Tree, Processes: f.Processes, Narrowed: p.narrowed,
-		WorktreeInclude: p.included,
+		ContractRules: runs.ContractRules{
+			TaskID: p.TaskID(), TargetRepository: p.root(), BaseCommit: string(p.base),
+			AllowedPaths: f.Allow, ForbiddenPaths: f.Forbid, ProtectedPaths: f.Protect, ProtectMode: f.ProtectMode,
+			ForbiddenActions: f.ForbiddenActions,
+			Limits:           runs.LimitsData{Files: f.Limits.Files, Lines: f.Limits.Lines, Bytes: f.Limits.Bytes},
+			MutationMode:     p.mode(), EvidenceExpectations: f.Require, RiskClass: f.Risk, Dirty: string(dirty),
+			RunTimeoutNS: int64(p.runTimeout), Processes: f.Processes,
+		},
+		Artifacts: f.Artifacts, ApprovalRequired: p.needsApproval(), DirtyFiles: len(p.dirtyPaths),
+		AllowedAlso: p.allowAlso, StepTimeoutMaxNS: int64(p.stepTimeoutMax), Sandbox: f.Sandbox, Network: f.Network,
+		Tree: f.Tree, Narrowed: p.narrowed, WorktreeInclude: p.included,
 	}
 	for _, each := range p.policies {
 		c.Policies = append(c.Policies, runs.PolicyData{Commit: string(each.commit), Digest: each.digest,
@@ -144,11 +144,97 @@ func (p *Plan) contract() runs.ContractData {
 	for _, f := range p.request.Reverse {
 		c.Reversed = append(c.Reversed, f.Path)
 	}
-	c.TargetRepository = p.root()
 	for _, s := range p.steps {
 		if s.Has(notebooks.TagTest) && s.Skip == "" {
 			c.VerificationCommands = append(c.VerificationCommands, string(s.ID))
 		}
 	}
 	return c
+}
+
+// terms are what an approval of this run covers: the contract as it was recorded, and everything else that decides what
+// the run does.
+func (r *run) terms(store runs.Approvals) (*runs.Terms, error) {
+	p, c := r.plan, r.contract()
+	t := &runs.Terms{Notebook: runs.DigestOf(p.notebook.Source), Folder: p.folder(),
+		StepTimeoutNS: p.request.StepTimeoutNS, Cwd: p.request.Cwd, Copy: p.copies(), Branch: p.request.Branch}
+	t.Cover(&c, p.data())
+	var err error
+	for i, shown := range p.Parameters() {
+		param := runs.TermsParam{Name: shown.Name, Type: shown.Type, Value: shown.Value}
+		switch value := p.values()[i].Value; {
+		case value.Type == notebooks.TypeSecret && r.eng.Job != nil:
+			param.Value = runs.WorkersSecret
+		case value.Type == notebooks.TypeSecret:
+			if param.Value, err = store.Conceal(value.Reveal(), r.eng.Random); err != nil {
+				return nil, err
+			}
+		case p.mask.In(value.JSON()):
+			param.Masked, err = store.Conceal(string(value.JSON()), r.eng.Random)
+			if err != nil {
+				return nil, err
+			}
+		}
+		t.Parameters = append(t.Parameters, param)
+	}
+	if p.request.Dirty == DirtyInclude || p.mode() == runs.MutationInPlace {
+		if t.DirtyFiles, err = p.dirtyDigest(); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.request.Reverse) > 0 {
+		if t.Reversed, err = digestOf(p.request.Reverse); err != nil {
+			return nil, err
+		}
+	}
+	if kernels := r.eng.Config.Kernels; len(kernels) > 0 {
+		if t.Kernels, err = digestOf(kernels); err != nil {
+			return nil, err
+		}
+	}
+	text, err := p.writer().JSON(t) // the contract is that of what stands in the request
+	if err != nil {
+		return nil, err
+	}
+	shown := &runs.Terms{}
+	return shown, codec.Unmarshal(text, shown)
+}
+
+// digestOf is the digest of a value's JSON.
+func digestOf(v any) (runs.Digest, error) {
+	text, err := codec.Marshal(v)
+	return runs.DigestOf(text), err
+}
+
+// dirtyDigest is a digest of the uncommitted changes: each path with its present content.
+func (p *Plan) dirtyDigest() (runs.Digest, error) {
+	content := map[string]string{}
+	for _, path := range p.dirtyPaths {
+		name := filepath.Join(p.root(), filepath.FromSlash(path))
+		info, err := os.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			content[runs.QuotePath(path)] = "gone"
+			continue
+		case err != nil:
+			return "", err
+		}
+		said := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return "", err
+			}
+			said += " " + string(runs.DigestOf(data))
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(name)
+			if err != nil {
+				return "", err
+			}
+			said += " " + string(runs.DigestOf([]byte(to)))
+		}
+		content[runs.QuotePath(path)] = said
+	}
+	return digestOf(content)
 }

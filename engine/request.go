@@ -2,12 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"time"
 	"unicode/utf8"
 
 	"markmill/engine/worktree"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
 	"markmill/runs"
 )
@@ -15,6 +13,9 @@ import (
 // Request asks for one run. It is data: as JSON it can be sent to another process, whose engine plans and runs the
 // same. It may hold the values of secrets.
 type Request struct {
+	runs.Options
+	StartNS int64 `json:"start_ns,omitzero"` // limit for the start of a kernel; 0 is a minute
+
 	ID     runs.RunID `json:"id,omitzero"`      // from NewID; "": Run makes one
 	Path   string     `json:"path"`             // of the notebook, as the user gave it; "-" is standard input
 	Source []byte     `json:"source"`           // its bytes, regions stripped
@@ -31,10 +32,6 @@ type Request struct {
 	Empty        bool           `json:"empty,omitzero"` // accept a notebook without steps
 	Given        []params.Given `json:"given,omitempty"`
 	AllowUnknown bool           `json:"allow_unknown,omitzero"`
-	AllowErrors  bool           `json:"allow_errors,omitzero"` // as the notebook's allow_errors
-	// the output notebook hides code until readers ask for it
-	ReportMode bool `json:"report_mode,omitzero"`
-	Timings    bool `json:"timings,omitzero"` // a Jupyter output notebook has the times of its steps
 
 	Repository string `json:"repository,omitzero"` // root of the user's checkout; "" outside a repository
 	// Repository is a clone of this one, which the record names and whose store has it; "" is no clone
@@ -44,28 +41,10 @@ type Request struct {
 	Base   string `json:"base,omitzero"` // revision; "" is HEAD
 	Dirty  Dirty  `json:"dirty,omitzero"`
 	// files that begin with an earlier content: the base has the run's change already
-	Reverse []worktree.Restored `json:"reverse,omitempty"`
-	InPlace bool                `json:"in_place,omitzero"`
-	// ignored files to copy into the worktree, besides the notebook's own list
-	Copy     []string `json:"copy,omitempty"`
-	Data     []string `json:"data,omitempty"` // patterns of ignored files that belong to the work
-	Tree     string   `json:"tree,omitzero"`  // runs.TreeMounted, which is then required, TreeSeparate; "" is either
-	Branch   string   `json:"branch,omitzero"`
-	KeepTree bool     `json:"keep_tree,omitzero"`
-	// where steps start, relative to the worktree; "" is its root
-	Cwd      string `json:"cwd,omitzero"`
-	Kernel   string `json:"kernel,omitzero"`   // overrides the notebook's kernel
-	Backend  string `json:"backend,omitzero"`  // does the agents' steps, but those that judge and name another
-	Language string `json:"language,omitzero"` // of steps that name none
-
-	StepTimeout time.Duration `json:"-"`
-	RunTimeout  time.Duration `json:"-"` // of the whole run; replaces the notebook's
-	Start       time.Duration `json:"-"` // limit for the start of a kernel; 0 is a minute
-
-	Only     []string         `json:"only,omitempty"`
-	SkipTags []string         `json:"skip_tags,omitempty"`
-	From     notebooks.StepID `json:"from,omitzero"`
-	Until    notebooks.StepID `json:"until,omitzero"`
+	Reverse  []worktree.Restored `json:"reverse,omitempty"`
+	InPlace  bool                `json:"in_place,omitzero"`
+	Tree     string              `json:"tree,omitzero"` // runs.TreeMounted, which is then required, TreeSeparate; "" is either
+	KeepTree bool                `json:"keep_tree,omitzero"`
 
 	// apply nbval's comments in the code (notebooks.Markers): the run is a test
 	Markers bool `json:"markers,omitzero"`
@@ -89,35 +68,6 @@ type Request struct {
 	// Reuse carries steps of earlier runs that would do the same again: ReuseOn, ReuseTests, ReuseOff; "" is as the
 	// notebook says.
 	Reuse string `json:"reuse,omitzero"`
-}
-
-// plainRequest is a Request without its methods.
-type plainRequest Request
-
-// requestJSON is a Request as JSON, with times in nanoseconds.
-type requestJSON struct {
-	plainRequest
-	StepTimeoutNS int64 `json:"step_timeout_ns,omitzero"`
-	RunTimeoutNS  int64 `json:"run_timeout_ns,omitzero"`
-	StartNS       int64 `json:"start_ns,omitzero"`
-}
-
-// MarshalJSON writes the request for another process.
-func (r Request) MarshalJSON() ([]byte, error) {
-	return codec.Marshal(requestJSON{plainRequest: plainRequest(r),
-		StepTimeoutNS: int64(r.StepTimeout), RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start)})
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (r *Request) UnmarshalJSON(data []byte) error {
-	var j requestJSON
-	if err := codec.Unmarshal(data, &j); err != nil {
-		return err
-	}
-	*r = Request(j.plainRequest)
-	r.StepTimeout, r.RunTimeout, r.Start = time.Duration(j.StepTimeoutNS), time.Duration(j.RunTimeoutNS),
-		time.Duration(j.StartNS)
-	return nil
 }
 
 // Dirty is what happens to the user's uncommitted changes.

@@ -77,8 +77,8 @@ func TestARequestRunsElsewhere(t *testing.T) {
 		"print declared") + step("#c .slow", "print x") + step("#t .test", "same a.txt new"))
 	req.ID = "20261121T120000Z-task-0000000000000001"
 	req.Given = append(given, params.Given{Name: "p", Text: "1.50", Source: "-p"})
-	req.Dirty, req.Copy, req.SkipTags, req.StepTimeout, req.Output = DirtyInclude, []string{".env"}, []string{"slow"},
-		time.Minute, filepath.Join(l.dir, "out.md")
+	req.Dirty, req.Copy, req.SkipTags, req.StepTimeoutNS, req.Output = DirtyInclude, []string{".env"}, []string{"slow"},
+		int64(time.Minute), filepath.Join(l.dir, "out.md")
 	here := l.run(req)
 	l.want(here, runs.Partial)
 
@@ -112,9 +112,30 @@ func TestARequestRunsElsewhere(t *testing.T) {
 // TestRequestAsJSON: every field of a request comes back as it was.
 func TestRequestAsJSON(t *testing.T) {
 	var req Request
-	v := reflect.ValueOf(&req).Elem()
+	fill(t, reflect.ValueOf(&req).Elem())
+	b, err := codec.Marshal(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Request
+	if err := codec.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, req) {
+		t.Errorf("%+v\nwant %+v", got, req)
+	}
+	if again, err := codec.Marshal(got); err != nil || string(again) != string(b) {
+		t.Errorf("%s, %v", again, err)
+	}
+}
+
+// fill gives each field of a request, or of a struct in it, a value.
+func fill(t *testing.T, v reflect.Value) {
+	t.Helper()
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Interface().(type) {
+		case runs.Options:
+			fill(t, f)
 		case []byte:
 			f.Set(reflect.ValueOf([]byte("a\x00\xff")))
 		case []string:
@@ -142,20 +163,6 @@ func TestRequestAsJSON(t *testing.T) {
 				t.Fatalf("%s is no data: %s", v.Type().Field(i).Name, f.Type())
 			}
 		}
-	}
-	b, err := codec.Marshal(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Request
-	if err := codec.Unmarshal(b, &got); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(got, req) {
-		t.Errorf("%+v\nwant %+v", got, req)
-	}
-	if again, err := codec.Marshal(got); err != nil || string(again) != string(b) {
-		t.Errorf("%s, %v", again, err)
 	}
 }
 

@@ -229,13 +229,7 @@ func (i *InterruptedRun) Request(given []params.Given) (Request, error) {
 
 // RequestOf makes a request of the options that a record keeps.
 func RequestOf(o *runs.OptionsData) (Request, error) {
-	req := Request{AllowUnknown: o.AllowUnknown, AllowErrors: o.AllowErrors, ReportMode: o.ReportMode,
-		Timings: o.Timings, Copy: o.Copy, Data: o.Data,
-		Branch: o.Branch, Cwd: o.Cwd, Kernel: o.Kernel, Language: o.Language,
-		Backend:     o.Backend,
-		StepTimeout: time.Duration(o.StepTimeoutNS),
-		RunTimeout:  time.Duration(o.RunTimeoutNS), Start: time.Duration(o.StartNS), Only: o.Only, SkipTags: o.SkipTags,
-		From: notebooks.StepID(o.From), Until: notebooks.StepID(o.Until)}
+	req := Request{Options: o.Options, AllowUnknown: o.AllowUnknown, StartNS: o.StartNS}
 	var err error
 	req.Given, err = GivenOf(o.Given)
 	return req, err
@@ -299,11 +293,7 @@ func (i *InterruptedRun) Secrets() (names []string) {
 // Options are the options of the request that a resumed run reuses, with the given values that are no secrets.
 func (p *Plan) Options() *runs.OptionsData {
 	r := p.request
-	o := &runs.OptionsData{Kernel: r.Kernel, Language: r.Language, Backend: r.Backend, Cwd: r.Cwd,
-		StepTimeoutNS: int64(r.StepTimeout), RunTimeoutNS: int64(r.RunTimeout), StartNS: int64(r.Start), Copy: r.Copy,
-		Data:   r.Data,
-		Branch: r.Branch, Only: r.Only, SkipTags: r.SkipTags, From: string(r.From), Until: string(r.Until),
-		AllowUnknown: r.AllowUnknown, AllowErrors: r.AllowErrors, ReportMode: r.ReportMode, Timings: r.Timings}
+	o := &runs.OptionsData{Options: r.Options, StartNS: r.StartNS, AllowUnknown: r.AllowUnknown}
 	for _, b := range p.Given() {
 		if wire := b.Value.Wire(); b.Value.Type != notebooks.TypeSecret && !p.mask.In(wire) && !bytes.Contains(wire,
 			[]byte(`"$secret"`)) {

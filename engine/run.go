@@ -262,7 +262,7 @@ func (r *run) gates() error {
 		if err := r.rec.emit(runs.GateBlocked, "", g); err != nil {
 			return err
 		}
-		r.verdict.block(g.Blocker())
+		r.verdict.block(g)
 	}
 	r.verdict.gated = len(r.plan.gates) > 0
 	if !r.plan.needsApproval() {

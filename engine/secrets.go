@@ -7,12 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"markmill/engine/mask"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/keys"
 	"markmill/runs"
 )
 
@@ -240,4 +247,185 @@ func (r *run) withholdChange(step notebooks.StepID, c *worktree.Change) error {
 		c.Commit, c.Tree = "", ""
 	}
 	return nil
+}
+
+// errLeaked says that a file of the record showed a secret: the verdict must be derived again.
+var errLeaked = errors.New("a secret was written")
+
+// withhold searches every file of the run directory and its name for secrets, whoever wrote it, and replaces a file
+// that shows one.
+func (c *recorder) withhold() (replaced []string, err error) {
+	if c.plan.mask == nil {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(c.record.Path())
+	if err != nil {
+		return nil, artifact(err)
+	}
+	defer root.Close()
+	err = filepath.WalkDir(c.record.Path(), func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(c.record.Path(), name)
+		if err != nil || rel == "." {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if c.plan.mask.In([]byte(entry.Name())) || c.linksTo(name, entry) {
+			c.leak("", "the name of a file or a link in "+path.Dir(rel)+" of the run directory")
+			if err := root.RemoveAll(rel); err != nil || !entry.IsDir() {
+				return err
+			}
+			return fs.SkipDir
+		}
+		// they were looked at before: what a bundle holds is compressed
+		if !entry.Type().IsRegular() || rel == c.plan.sourceFile() || rel == runs.BundleFile {
+			return nil
+		}
+		shows, err := c.shows(root, rel)
+		if err != nil || !shows {
+			return err
+		}
+		c.leak("", rel)
+		if rel == runs.JournalFile {
+			return nil // a chain cannot be mended; its texts were masked before they were linked
+		}
+		replaced = append(replaced, rel)
+		return c.record.Write(rel, []byte(runs.LeakNote))
+	})
+	return replaced, artifact(err)
+}
+
+// linksTo reports whether the target of a symbolic link shows a secret.
+func (c *recorder) linksTo(name string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return false
+	}
+	target, err := os.Readlink(name)
+	return err == nil && c.plan.mask.In([]byte(target))
+}
+
+// shows reports whether a file shows a secret (runs.Writer.Shows).
+func (c *recorder) shows(root *os.Root, rel string) (bool, error) {
+	f, err := root.Open(rel)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	find := c.plan.mask.Find()
+	if _, err := io.Copy(find, f); err != nil || !find.Found() {
+		return false, err
+	}
+	b, err := root.ReadFile(rel)
+	return err == nil && c.plan.writer().Shows(rel, b), err
+}
+
+// Shows reports whether a file of a run directory, or its name, shows a secret of the plan. It is for observers that
+// send files away before the run has ended: a run itself searches its files at its end.
+func (p *Plan) Shows(dir *os.Root, file string) (bool, error) {
+	switch {
+	case p.mask == nil:
+		return false, nil
+	case p.mask.In([]byte(file)):
+		return true, nil
+	}
+	return (&recorder{plan: p}).shows(dir, file)
+}
+
+// mostFixture bounds the test fixtures whose keys are shown, in bytes.
+const mostFixture = 1 << 20
+
+// hidden are the keys that nobody declared as secrets and that a run found.
+type hidden struct {
+	shown keys.Shown // those of test fixtures, which are none
+	mu    sync.Mutex
+	found map[notebooks.StepID][]runs.HiddenData
+}
+
+// hide masks secrets in a text of a step, and hides keys that nobody declared.
+func (c *recorder) hide(step notebooks.StepID, where, text string) string {
+	out, what := c.hidden.shown.Hide([]byte(c.conceal(text)))
+	c.noteHidden(step, where, what)
+	return string(out)
+}
+
+// noteHidden notes keys that were hidden in what a step left.
+func (c *recorder) noteHidden(step notebooks.StepID, where string, what []string) {
+	for _, w := range what {
+		c.hidden.add(step, runs.HiddenData{What: w, Where: where})
+	}
+}
+
+// hiddenIn is what was hidden of a step.
+func (c *recorder) hiddenIn(step notebooks.StepID) []runs.HiddenData {
+	c.hidden.mu.Lock()
+	defer c.hidden.mu.Unlock()
+	return c.hidden.found[step]
+}
+
+func (h *hidden) add(step notebooks.StepID, d runs.HiddenData) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.found == nil {
+		h.found = map[notebooks.StepID][]runs.HiddenData{}
+	}
+	if !slices.Contains(h.found[step], d) {
+		h.found[step] = append(h.found[step], d)
+	}
+}
+
+// noteInChange notes the keys in what a step changed. The change keeps them; views leave them out.
+func (c *recorder) noteInChange(step notebooks.StepID, change *worktree.Change) {
+	if len(keys.Find(change.Patch)) == 0 {
+		return
+	}
+	c.hidden.shown.HidePatch(change.Patch, func(file int, what []string) bool {
+		if file < len(change.Files) && !c.plan.reveals(change.Files[file].Path) {
+			for _, w := range what {
+				c.hidden.add(step, runs.HiddenData{What: w, Where: "diff", Path: change.Files[file].Path, Index: file})
+			}
+		}
+		return false
+	})
+}
+
+// reveals reports whether all policies name a path as a test fixture, whose keys are shown.
+func (p *Plan) reveals(name string) bool {
+	return len(p.policies) > 0 && !slices.ContainsFunc(p.policies, func(policy placedPolicy) bool {
+		return !MatchesAny(policy.Reveal, name)
+	})
+}
+
+// readShown reads the keys of the test fixtures in the worktree, before the first step.
+func (r *run) readShown() error {
+	if !slices.ContainsFunc(r.plan.policies, func(p placedPolicy) bool { return len(p.Reveal) > 0 }) {
+		return nil
+	}
+	root, shown := r.ws.tree.Dir(), keys.Shown{}
+	folder, err := os.OpenRoot(root)
+	if err != nil {
+		return artifact(err)
+	}
+	defer folder.Close()
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && entry.Name() == ".git" {
+			return fs.SkipDir
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil || !entry.Type().IsRegular() || !r.plan.reveals(filepath.ToSlash(rel)) {
+			return err
+		}
+		if info, err := entry.Info(); err != nil || info.Size() > mostFixture {
+			return err
+		}
+		text, err := folder.ReadFile(rel)
+		shown.Add(text)
+		return err
+	})
+	r.rec.hidden.shown = shown
+	return artifact(err)
 }

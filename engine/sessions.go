@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,10 +64,7 @@ func (l *sessions) of(ctx context.Context, s *PlannedStep) (kernel.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	start := l.plan.request.Start
-	if start == 0 {
-		start = time.Minute
-	}
+	start := cmp.Or(time.Duration(l.plan.request.StartNS), time.Minute)
 	ctx, cancel := context.WithTimeoutCause(ctx, start, fmt.Errorf("it did not start within %s", start))
 	defer cancel()
 	var live kernel.Session

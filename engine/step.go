@@ -243,7 +243,7 @@ func (r *run) execute(ctx context.Context, s *PlannedStep, session kernel.Sessio
 		return done, err
 	}
 	begin, ran := r.eng.Now(), r.rec.trace.start("code")
-	out, err := session.Run(limit, kernel.Request{ID: string(s.ID), Code: s.Code, File: r.plan.fileName(),
+	out, err := session.Run(limit, kernel.Request{Code: s.Code, File: r.plan.fileName(),
 		Line: s.CodeLine, Dir: cwd, Env: r.ws.stepEnv(s, display), Stdout: outs[0], Stderr: outs[1],
 		DisplayDir: display, Ordered: r.plan.ordered(), Turn: turn.takes()})
 	ran()

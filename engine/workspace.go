@@ -34,7 +34,7 @@ type workspace struct {
 	at        string          // where it is mounted, or is to be; "" is nowhere
 	covered   []process.Mount // see objectFolders
 	opened    *runs.TreeData  // nil: nothing is to be said of it
-	warden    *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see warden.go
+	warden    *process.Warden // nil: nothing ends the run's processes if Markmill is killed; see place.go
 	others    []runs.RunID    // that went on when the run began; see look
 	before    worktree.Fingerprint
 	untracked []string // see readable

@@ -274,7 +274,6 @@ type Part struct {
 	// Of a fence:
 	Info string
 	Form Form   // how the info string is spelled; "" for a bare language
-	Lang string // as typed, in lower case
 	Code []byte // without the indentation of the fence, option lines included; lines end with \n
 	Step *Step  // of PartStep
 }

@@ -22,14 +22,7 @@ func appendJSON(b []byte, v Value) []byte {
 	case TypeFloat:
 		return appendJSONFloat(b, v.Float)
 	case TypeList:
-		b = append(b, '[')
-		for i, e := range v.List {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendJSON(b, e)
-		}
-		return append(b, ']')
+		return append(appendEach(append(b, '['), v.List, appendJSON), ']')
 	case TypeMap:
 		return appendJSONMap(b, v.Entries)
 	case TypeBytes:
@@ -38,6 +31,17 @@ func appendJSON(b []byte, v Value) []byte {
 		return appendQuoted(b, v.String())
 	}
 	return append(b, "null"...)
+}
+
+// appendEach appends each of a list, with commas between them.
+func appendEach[T any](b []byte, list []T, add func([]byte, T) []byte) []byte {
+	for i, e := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = add(b, e)
+	}
+	return b
 }
 
 func appendJSONFloat(b []byte, f float64) []byte {
@@ -59,11 +63,7 @@ func appendJSONMap(b []byte, entries []Entry) []byte {
 			used[jsonText(e.Key.Text)] = true
 		}
 	}
-	b = append(b, '{')
-	for i, e := range entries {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	b = appendEach(append(b, '{'), entries, func(b []byte, e Entry) []byte {
 		name := jsonText(e.Key.String())
 		if e.Key.Type == TypeNull {
 			name = "null"
@@ -74,9 +74,8 @@ func appendJSONMap(b []byte, entries []Entry) []byte {
 			}
 			used[name] = true
 		}
-		b = append(appendQuoted(b, name), ':')
-		b = appendJSON(b, e.Value)
-	}
+		return appendJSON(append(appendQuoted(b, name), ':'), e.Value)
+	})
 	return append(b, '}')
 }
 

@@ -49,24 +49,12 @@ func appendWire(b []byte, v Value) []byte {
 	case TypeString:
 		return appendQuoted(b, v.Text)
 	case TypeList:
-		b = append(b, '[')
-		for i, e := range v.List {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendWire(b, e)
-		}
-		return append(b, ']')
+		return append(appendEach(append(b, '['), v.List, appendWire), ']')
 	case TypeMap:
-		b = append(b, `{"$map":[`...)
-		for i, e := range v.Entries {
-			if i > 0 {
-				b = append(b, ',')
-			}
+		b = appendEach(append(b, `{"$map":[`...), v.Entries, func(b []byte, e Entry) []byte {
 			b = appendWire(append(b, '['), e.Key)
-			b = appendWire(append(b, ','), e.Value)
-			b = append(b, ']')
-		}
+			return append(appendWire(append(b, ','), e.Value), ']')
+		})
 		return append(b, `]}`...)
 	case TypeDuration:
 		seconds, err := codec.Marshal(v.Float)

@@ -33,7 +33,6 @@ type picture struct {
 	from, to string // to is "" where there is no folder for it
 	alt      string
 	mime     string
-	bytes    int64
 	digest   runs.Digest
 	scrap    bool // it is a scrap, and no result
 }
@@ -85,7 +84,7 @@ func stepPictures(s runs.StepRecord) []picture {
 		out = append(out, p)
 	}
 	for _, d := range s.Finished.Displays {
-		add(picture{from: d.File, alt: d.Alt, mime: d.MIME, bytes: d.Bytes, digest: d.Digest}, d.Digest)
+		add(picture{from: d.File, alt: d.Alt, mime: d.MIME, digest: d.Digest}, d.Digest)
 	}
 	for _, c := range s.Scraps {
 		if c.Display {

@@ -18,33 +18,16 @@ const ApprovalNamespace = "markmill-approval"
 // contract's name; a single different byte makes another contract. Those of a job leave out what belongs to the machine
 // that runs it: the path of the repository, which variables the machine has set, and the values of secrets.
 type Terms struct {
-	TaskID               string        `json:"task_id"`
-	Job                  string        `json:"job,omitzero"` // of a queue
-	TargetRepository     string        `json:"target_repository"`
-	Folder               string        `json:"folder,omitzero"` // of a run outside a repository
-	BaseCommit           string        `json:"base_commit"`
-	Notebook             Digest        `json:"notebook"` // of its source
-	Parameters           []TermsParam  `json:"parameters"`
-	Steps                []PlannedStep `json:"steps"`
-	AllowedPaths         []string      `json:"allowed_paths"`
-	AllowedAlso          [][]string    `json:"allowed_also"`
-	ForbiddenPaths       []string      `json:"forbidden_paths"`
-	ProtectedPaths       []string      `json:"protected_paths,omitempty"`
-	ProtectMode          string        `json:"protect_mode,omitzero"`
-	ForbiddenActions     []string      `json:"forbidden_actions"`
-	Limits               LimitsData    `json:"limits"`
-	StepTimeoutNS        int64         `json:"step_timeout_ns"` // of steps that set none
-	StepTimeoutMaxNS     int64         `json:"step_timeout_max_ns"`
-	RunTimeoutNS         int64         `json:"run_timeout_ns,omitzero"`
-	MutationMode         string        `json:"mutation_mode"`
-	Sandbox              string        `json:"sandbox"`
-	Network              string        `json:"network"`
-	Processes            string        `json:"processes,omitzero"`
-	VerificationCommands []string      `json:"verification_commands"`
-	EvidenceExpectations []string      `json:"evidence_expectations"`
-	RiskClass            string        `json:"risk_class"`
-	Environment          []string      `json:"environment"` // names
-	Dirty                string        `json:"dirty"`
+	ContractRules
+	Folder           string        `json:"folder,omitzero"` // of a run outside a repository
+	Notebook         Digest        `json:"notebook"`        // of its source
+	Parameters       []TermsParam  `json:"parameters"`
+	Steps            []PlannedStep `json:"steps"`
+	AllowedAlso      [][]string    `json:"allowed_also"`
+	StepTimeoutNS    int64         `json:"step_timeout_ns"` // of steps that set none
+	StepTimeoutMaxNS int64         `json:"step_timeout_max_ns"`
+	Sandbox          string        `json:"sandbox"`
+	Network          string        `json:"network"`
 	// of files that begin with older content than the base's
 	Reversed   Digest   `json:"reversed,omitzero"`
 	DirtyFiles Digest   `json:"dirty_files,omitzero"` // of the uncommitted changes, if the run sees them
@@ -52,6 +35,15 @@ type Terms struct {
 	Cwd        string   `json:"cwd"`
 	Copy       []string `json:"copy"` // patterns of ignored files that are copied into the worktree
 	Branch     string   `json:"branch"`
+}
+
+// Cover sets the members that follow from the contract and the plan of a run.
+func (t *Terms) Cover(c *ContractData, plan PlanData) {
+	t.ContractRules, t.AllowedAlso, t.Steps = c.ContractRules, c.AllowedAlso, plan.Steps
+	t.StepTimeoutMaxNS, t.Sandbox, t.Network = c.StepTimeoutMaxNS, c.Sandbox, c.Network
+	if c.Job != "" {
+		t.TargetRepository, t.Environment = "", nil
+	}
 }
 
 // WorkersSecret stands in the terms of a job for the value of a secret: that is the worker's, and no two workers could
@@ -134,19 +126,8 @@ func differing[V any](a, b map[string]V, same func(V, V) bool) []string {
 func (t *Terms) contradicts(r *Run) (string, error) {
 	c := &r.Contract
 	want := *t
-	want.TaskID, want.Job, want.TargetRepository, want.BaseCommit = c.TaskID, c.Job, c.TargetRepository, c.BaseCommit
-	want.Notebook, want.Folder = r.Source, r.Started.Folder
-	want.AllowedPaths, want.AllowedAlso = c.AllowedPaths, c.AllowedAlso
-	want.ForbiddenPaths, want.ForbiddenActions = c.ForbiddenPaths, c.ForbiddenActions
-	want.ProtectedPaths, want.ProtectMode = c.ProtectedPaths, c.ProtectMode
-	want.Limits, want.StepTimeoutMaxNS, want.RunTimeoutNS = c.Limits, c.StepTimeoutMaxNS, c.RunTimeoutNS
-	want.Sandbox, want.Network, want.Processes = c.Sandbox, c.Network, c.Processes
-	want.MutationMode, want.RiskClass, want.Dirty = c.MutationMode, c.RiskClass, c.Dirty
-	want.VerificationCommands, want.EvidenceExpectations = c.VerificationCommands, c.EvidenceExpectations
-	want.Steps, want.Environment, want.Parameters = r.Plan.Steps, c.Environment, nil
-	if c.Job != "" {
-		want.TargetRepository, want.Environment = "", nil
-	}
+	want.Cover(c, r.Plan)
+	want.Notebook, want.Folder, want.Parameters = r.Source, r.Started.Folder, nil
 	for i, p := range c.Parameters {
 		value := p.Value
 		if p.Type == "secret" && c.Job != "" {
@@ -270,4 +251,78 @@ func CountsBy(s *sshsig.Signature, namespace string, signers [][]byte, at ...tim
 		}
 	}
 	return who, nil
+}
+
+// via stands between a person and the account of the system that acted for them. No user of a system is named so.
+const via = " via "
+
+// Via is the actor of what an account of the system did for a person who signed in elsewhere (markmill serve). It says
+// both, so that it is never the name of an account.
+func Via(person, account string) string { return person + via + account }
+
+// SplitActor returns the person and the account of an actor. Without an account in it, the actor is an account itself.
+func SplitActor(actor string) (person, account string) {
+	if person, account, found := strings.Cut(actor, via); found {
+		return person, account
+	}
+	return "", actor
+}
+
+// maxPerson is the longest name of a person, in bytes.
+const maxPerson = 64
+
+// IsPerson reports whether a text can name a person: letters and digits of ASCII, and . _ - + @ behind the first.
+func IsPerson(name string) bool {
+	for i, c := range []byte(name) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && strings.IndexByte("._-+@", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxPerson
+}
+
+// ApprovalRequestedData is the data of approval.requested.
+type ApprovalRequestedData struct {
+	Code     string `json:"code"`
+	Message  string `json:"words"`
+	Contract Digest `json:"contract"` // of the terms
+	File     string `json:"file"`     // the request, relative to the run directory
+	Digest   Digest `json:"digest"`
+}
+
+// ApprovalGrantedData is the data of approval.granted: which approval this run has used.
+type ApprovalGrantedData struct {
+	ID         string       `json:"id"`
+	Contract   Digest       `json:"contract"`
+	Actor      string       `json:"actor"`
+	Time       time.Time    `json:"time"`
+	Expires    time.Time    `json:"expires"`
+	Own        bool         `json:"own,omitzero"` // who granted it is who asked for it
+	File       string       `json:"file"`
+	Digest     Digest       `json:"digest"`
+	Key        string       `json:"key,omitzero"`        // fingerprint of the key that signed
+	Principals string       `json:"principals,omitzero"` // of its line in allowed_signers
+	Signature  *SealedFile  `json:"signature,omitempty"`
+	Signers    []SealedFile `json:"signers,omitempty"` // the allowed_signers files that it was held against
+}
+
+// ApprovalDeniedData is the data of approval.denied.
+type ApprovalDeniedData struct {
+	Code    string    `json:"code"`
+	Rule    string    `json:"rule,omitzero"`
+	Message string    `json:"words"`
+	ID      string    `json:"id,omitzero"`
+	Actor   string    `json:"actor,omitzero"`
+	Time    time.Time `json:"time,omitzero"`
+	File    string    `json:"file,omitzero"`
+	Digest  Digest    `json:"digest,omitzero"`
+}
+
+// SealedFile is a file of the run directory and its digest.
+type SealedFile struct {
+	File   string `json:"file"`
+	Digest Digest `json:"digest"`
 }

@@ -34,7 +34,7 @@ func TestAnswersAreKeptAsTheyAre(t *testing.T) {
 	if got, err := a.Answers(); err != nil || got != nil {
 		t.Fatalf("%v, %v", got, err)
 	}
-	text := anAnswer(t, "one", Terms{TaskID: "t"})
+	text := anAnswer(t, "one", Terms{ContractRules: ContractRules{TaskID: "t"}})
 	if err := a.Answer(text, []byte("signed")); err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +125,9 @@ func TestSecretsAreConcealedByTheStore(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
-	one := Terms{TaskID: "t", Parameters: []TermsParam{{Name: "a", Type: "int", Value: codec.Raw("1")},
-		{Name: "b", Type: "int", Value: codec.Raw("2")}},
-		AllowedPaths: []string{"x"}}
+	one := Terms{ContractRules: ContractRules{TaskID: "t", AllowedPaths: []string{"x"}},
+		Parameters: []TermsParam{{Name: "a", Type: "int", Value: codec.Raw("1")},
+			{Name: "b", Type: "int", Value: codec.Raw("2")}}}
 	if got, err := one.Differences(&one); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -1,7 +1,10 @@
 package runs
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 )
@@ -15,8 +18,8 @@ const (
 // Cause is a blocker in the order of Causes.
 type Cause struct {
 	Blocker
-	Consequence bool   // an earlier one led to it
-	Fix         string // how to fix it; "" if the blocker's message says it already
+	Fix         string `json:"fix,omitzero"`         // how to fix it; "" if the blocker's message says it already
+	Consequence bool   `json:"consequence,omitzero"` // an earlier one led to it
 }
 
 // Causes returns every reason why the run did not pass: first what went wrong by itself, in the order in which it
@@ -125,4 +128,108 @@ func (r *Run) LeftOut() []notebooks.StepID {
 		}
 	}
 	return ids
+}
+
+// Codes of blockers: why a run did not pass. They are append-only; the table in docs/evidence.md
+// says what triggers each, in which event it stands and what status it gives.
+const (
+	CodeStepFailed           = "step_failed"
+	CodeNoDiff               = "no_diff"
+	CodeDisallowedFileChange = "disallowed_file_change"
+	CodeChangeTooLarge       = "change_too_large"
+	CodeVerificationFailed   = "verification_failed"
+	CodeMissingTestCommand   = "missing_test_command"
+	CodeMissingRequiredEvent = "missing_required_event"
+	CodeReviewerRejected     = "reviewer_rejected"
+	CodeApprovalRequired     = "approval_required"
+	CodeApprovalDenied       = "approval_denied"
+	CodeApprovalExpired      = "approval_expired"
+	CodeApprovalConsumed     = "approval_consumed"
+	CodeApprovalMismatch     = "approval_mismatch"
+	CodeTimeout              = "timeout"
+	CodeDirtyStartingTree    = "dirty_starting_tree"
+	CodeDirtyEndingTree      = "dirty_ending_tree"
+	CodeArtifactWriteFailure = "artifact_write_failure"
+	CodeProviderUnavailable  = "provider_unavailable"
+	CodeSecretLeaked         = "secret_leaked"
+	CodeDepthExceeded        = "depth_exceeded"
+	CodeOutputChanged        = "output_changed"
+	CodeStateNotRebuilt      = "state_not_rebuilt"
+	CodeJudgeChanged         = "judge_changed"
+	CodeSecretMissing        = "secret_missing"
+	CodeAborted              = "aborted"
+	CodeCheckCritical        = "check_critical"
+	CodeTestsFailed          = "tests_failed"
+	CodeWrongTree            = "wrong_tree" // a step tried to use the checkout's files instead of the worktree's
+	// Somebody else changed a file that data: names and the run wrote.
+	CodeDataConflict = "data_conflict"
+	// Of agents: the backend was not admitted, is not the one that was admitted, has no credentials or refused ones,
+	// was limited, gave no events, neither answer nor tool call, a refusal, or another failure.
+	CodeProviderNotAdmitted   = "provider_not_admitted"
+	CodeProviderChanged       = "provider_changed"
+	CodeProviderAuth          = "provider_auth_unavailable"
+	CodeProviderTimeout       = "provider_timeout"
+	CodeProviderRateLimited   = "provider_rate_limited"
+	CodeProviderProtocol      = "provider_protocol"
+	CodeProviderReasoningOnly = "provider_reasoning_only"
+	CodeProviderRefused       = "provider_refused"
+	CodeProviderFailed        = "provider_failed"
+)
+
+// Located returns a blocker with the rule, the paths and the step that it is about. Records of older versions do not
+// name them: Located takes them from the contract, the change and the patches of the steps.
+func (r *Run) Located(b Blocker) Blocker {
+	rule := ""
+	switch b.Code {
+	case CodeDisallowedFileChange:
+		rule = r.pathRules()
+		if len(b.Paths) == 0 && r.Diff != nil {
+			b.Paths = r.Diff.Disallowed
+		}
+	case CodeChangeTooLarge:
+		rule = limitRule(r.Contract.Limits)
+	case CodeNoDiff:
+		if r.requires(requireDiff) {
+			rule = "require: " + requireDiff
+		}
+	case CodeMissingTestCommand:
+		rule = "require: " + requireTests
+	}
+	b.Rule = cmp.Or(b.Rule, rule)
+	for _, path := range b.Paths {
+		if b.Step == "" {
+			b.Step = r.ChangedBy(path)
+		}
+	}
+	return b
+}
+
+// pathRules returns the rules of which a disallowed path broke one.
+func (r *Run) pathRules() string {
+	var rules []string
+	for _, list := range append([][]string{r.Contract.AllowedPaths}, r.Contract.AllowedAlso...) {
+		if len(list) > 0 {
+			rules = append(rules, "allow: "+strings.Join(list, ", "))
+		}
+	}
+	if len(r.Contract.ForbiddenPaths) > 0 {
+		rules = append(rules, "forbid: "+strings.Join(r.Contract.ForbiddenPaths, ", "))
+	}
+	return strings.Join(rules, "; ")
+}
+
+func limitRule(l LimitsData) string {
+	var parts []string
+	for _, one := range []struct {
+		name  string
+		limit int64
+	}{{"files", int64(l.Files)}, {"lines", int64(l.Lines)}, {"bytes", l.Bytes}} {
+		if one.limit > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %d", one.name, one.limit))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "limits: {" + strings.Join(parts, ", ") + "}"
 }

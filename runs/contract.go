@@ -5,38 +5,44 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// ContractData is the data of task.contract.created: what was asked and what is allowed.
+// ContractRules are the members that the contract of a run and the terms of its approval have alike: what was asked and
+// what is allowed.
+type ContractRules struct {
+	TaskID               string     `json:"task_id"`
+	Job                  string     `json:"job,omitzero"` // of a queue, that the run is of
+	TargetRepository     string     `json:"target_repository"`
+	BaseCommit           string     `json:"base_commit"`
+	AllowedPaths         []string   `json:"allowed_paths"`
+	ForbiddenPaths       []string   `json:"forbidden_paths"`
+	ProtectedPaths       []string   `json:"protected_paths,omitempty"`
+	ProtectMode          string     `json:"protect_mode,omitzero"` // enforce, report; "" is enforce
+	ForbiddenActions     []string   `json:"forbidden_actions"`
+	Limits               LimitsData `json:"limits"`
+	MutationMode         string     `json:"mutation_mode"`         // worktree, in-place, none
+	VerificationCommands []string   `json:"verification_commands"` // ids of the test steps
+	EvidenceExpectations []string   `json:"evidence_expectations"` // require:
+	RiskClass            string     `json:"risk_class"`
+	Environment          []string   `json:"environment"`             // names of the variables a step gets, sorted
+	Dirty                string     `json:"dirty"`                   // ignore, include, block
+	RunTimeoutNS         int64      `json:"run_timeout_ns,omitzero"` // the most that the run may take
+	Processes            string     `json:"processes,omitzero"`
+}
+
+// ContractData is the data of task.contract.created.
 type ContractData struct {
-	TaskID               string      `json:"task_id"`
-	Job                  string      `json:"job,omitzero"` // of a queue, that the run is of
-	TargetRepository     string      `json:"target_repository"`
-	BaseCommit           string      `json:"base_commit"`
-	AllowedPaths         []string    `json:"allowed_paths"`
-	ForbiddenPaths       []string    `json:"forbidden_paths"`
-	ProtectedPaths       []string    `json:"protected_paths,omitempty"`
-	Artifacts            []string    `json:"artifacts,omitempty"`   // patterns of results that belong to no change
-	ProtectMode          string      `json:"protect_mode,omitzero"` // enforce, report; "" is enforce
-	ForbiddenActions     []string    `json:"forbidden_actions"`
-	Limits               LimitsData  `json:"limits"`
-	MutationMode         string      `json:"mutation_mode"` // worktree, in-place, none
-	ApprovalRequired     bool        `json:"approval_required"`
-	VerificationCommands []string    `json:"verification_commands"` // ids of the test steps
-	EvidenceExpectations []string    `json:"evidence_expectations"` // require:
-	RiskClass            string      `json:"risk_class"`
-	Parameters           []ParamData `json:"parameters"`
-	Environment          []string    `json:"environment"` // names of the variables a step gets, sorted
+	ContractRules
+	Artifacts        []string    `json:"artifacts,omitempty"` // patterns of results that belong to no change
+	ApprovalRequired bool        `json:"approval_required"`
+	Parameters       []ParamData `json:"parameters"`
 	// files that began with older content: the base has the change
 	Reversed   []string `json:"reversed,omitempty"`
 	DirtyFiles int      `json:"dirty_files"` // the user's uncommitted changes; in the run with dirty: include
-	Dirty      string   `json:"dirty"`       // ignore, include, block
 	// AllowedAlso are further lists like AllowedPaths: a path must match each of them too.
 	AllowedAlso      [][]string     `json:"allowed_also,omitempty"`
 	StepTimeoutMaxNS int64          `json:"step_timeout_max_ns,omitzero"` // the longest timeout that a step may have
-	RunTimeoutNS     int64          `json:"run_timeout_ns,omitzero"`      // the most that the run may take
 	Sandbox          string         `json:"sandbox,omitzero"`             // the words in force
 	Network          string         `json:"network,omitzero"`
 	Tree             string         `json:"tree,omitzero"`
-	Processes        string         `json:"processes,omitzero"`
 	Policies         []PolicyData   `json:"policies,omitempty"`
 	Narrowed         []NarrowedData `json:"narrowed,omitempty"`
 	// WorktreeInclude are the patterns of the base's .worktreeinclude: ignored files that the worktree got.

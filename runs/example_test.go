@@ -160,7 +160,7 @@ func start() (record *runs.Record, done func()) {
 			err = errors.Join(err, failed)
 		}
 		add(runs.RunStarted, runs.RunStartedData{RunID: id, Notebook: "build.md", SourceFile: "notebook.md"})
-		add(runs.ContractCreated, runs.ContractData{TaskID: "build"})
+		add(runs.ContractCreated, runs.ContractData{ContractRules: runs.ContractRules{TaskID: "build"}})
 		add(runs.PlanUpdated, runs.PlanData{Steps: []runs.PlannedStep{{ID: "build", Lang: "bash",
 			Action: runs.ActionRun}}})
 		add(runs.RunCompleted, runs.CompletedData{Status: runs.Blocked})

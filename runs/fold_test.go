@@ -96,14 +96,14 @@ func TestBlockersAreEachNamedOnce(t *testing.T) {
 
 func TestGates(t *testing.T) {
 	r := newRecord(t, newStore(t), aTime, 1)
-	mustAppend(t, r.Journal, ApprovalRequested, "", GateData{Code: CodeApprovalRequired, Message: "asked"})
-	mustAppend(t, r.Journal, GateBlocked, "s", GateData{Code: CodeProviderUnavailable, Message: "no python3"})
+	mustAppend(t, r.Journal, ApprovalRequested, "", ApprovalRequestedData{Code: CodeApprovalRequired, Message: "asked"})
+	mustAppend(t, r.Journal, GateBlocked, "s", Blocker{Code: CodeProviderUnavailable, Message: "no python3"})
 	run, _, err := At(r.dir).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(run.Gates) != 2 || run.Approval != ApprovalIsRequested {
-		t.Errorf("gates %v, approval %s", run.Gates, run.Approval)
+	if run.Approval != ApprovalIsRequested {
+		t.Errorf("approval %s", run.Approval)
 	}
 	want := []Blocker{{Code: CodeProviderUnavailable, Step: "s", Message: "no python3"}}
 	if got := run.Blockers(); !reflect.DeepEqual(got, want) {

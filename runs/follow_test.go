@@ -57,7 +57,7 @@ func TestFollowFromAnotherProcess(t *testing.T) {
 			}
 		}
 		expect("run.started running")
-		mustAppend(t, journal, ContractCreated, "", ContractData{TaskID: "fix"})
+		mustAppend(t, journal, ContractCreated, "", ContractData{ContractRules: ContractRules{TaskID: "fix"}})
 		expect("task.contract.created running")
 		if completed { // it ends while the run is still alive
 			mustAppend(t, journal, RunCompleted, "", CompletedData{Status: Blocked})
@@ -165,7 +165,7 @@ func TestFollowEnds(t *testing.T) {
 	if err := os.Truncate(path, size); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, journal, ContractCreated, "", ContractData{TaskID: "fix"})
+	mustAppend(t, journal, ContractCreated, "", ContractData{ContractRules: ContractRules{TaskID: "fix"}})
 	if event, err := f.Next(t.Context()); err != nil || event.Type != ContractCreated {
 		t.Errorf("after a line that was taken back: %v, %v", event.Type, err)
 	}

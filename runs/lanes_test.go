@@ -84,7 +84,8 @@ func TestLanes(t *testing.T) {
 // run may do is.
 func TestContractDigest(t *testing.T) {
 	of := func(change func(*ContractData)) Digest {
-		c := ContractData{TaskID: "a", BaseCommit: "b", AllowedPaths: []string{"x"}, Dirty: "ignore",
+		c := ContractData{
+			ContractRules: ContractRules{TaskID: "a", BaseCommit: "b", AllowedPaths: []string{"x"}, Dirty: "ignore"},
 			Parameters: []ParamData{{Name: "n", Type: "int", Value: []byte("1")},
 				{Name: "key", Type: string(notebooks.TypeSecret), Value: []byte(`"one"`)}}}
 		change(&c)
@@ -121,8 +122,8 @@ func TestContractDigest(t *testing.T) {
 // Verification finds a run that is not the one which a comparison says it is.
 func TestVerifyLane(t *testing.T) {
 	run := func() *Run {
-		return &Run{ID: "r2", Source: "sha256:1", Contract: ContractData{TaskID: "a"},
-			Started: RunStartedData{Options: &OptionsData{Backend: "codex"},
+		return &Run{ID: "r2", Source: "sha256:1", Contract: ContractData{ContractRules: ContractRules{TaskID: "a"}},
+			Started: RunStartedData{Options: &OptionsData{Options: Options{Backend: "codex"}},
 				ResumedFrom: &ResumedData{Run: "r1", Fork: &ForkData{}}},
 			Diff: &DiffCheckedData{ResultTree: "A", Files: []ChangedFile{{Added: 2, Deleted: 1}}},
 			Steps: []StepRecord{{Planned: PlannedStep{ID: "t", Tags: []string{notebooks.TagTest}},

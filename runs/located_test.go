@@ -10,8 +10,9 @@ import (
 // causesRun is a run of three steps in which the second changed data.csv.
 func causesRun(blockers ...Blocker) *Run {
 	r := &Run{Started: RunStartedData{Notebook: "task.md"},
-		Contract: ContractData{AllowedPaths: []string{"out/**"}, ForbiddenPaths: []string{"data.csv"},
-			Limits: LimitsData{Files: 2, Bytes: 9}, EvidenceExpectations: []string{"diff"}},
+		Contract: ContractData{ContractRules: ContractRules{AllowedPaths: []string{"out/**"},
+			ForbiddenPaths: []string{"data.csv"}, Limits: LimitsData{Files: 2, Bytes: 9},
+			EvidenceExpectations: []string{"diff"}}},
 		Completed: &CompletedData{Status: Fail, Blockers: blockers},
 		Diff:      &DiffCheckedData{Disallowed: []string{"data.csv"}}}
 	for _, id := range []string{"a", "b", "c"} {

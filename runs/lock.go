@@ -3,8 +3,10 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -85,4 +87,163 @@ func Alive(dir string) bool {
 	}
 	defer file.Close() // which releases the lock
 	return errors.Is(tryShare(file), ErrLive)
+}
+
+// The folder "open" of a store has an empty file, a mark, for each folder of runs that somebody works on: one that a
+// run is making, that is locked, or that is being removed. Whoever is killed leaves the mark, so that what is to be
+// tidied up is found without a look at all runs. A mark is made before the folder, and removed while its lock is still
+// held or when it is gone.
+
+// openFolder is the folder of a store that has the marks.
+const openFolder = "open"
+
+func (s Store) open() string { return filepath.Join(s.Dir, openFolder) }
+
+// mark makes the mark of a folder.
+func (s Store) mark(name string) error {
+	path := filepath.Join(s.open(), name)
+	err := touch(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = s.Survey(); err == nil {
+			err = touch(path)
+		}
+	}
+	if err != nil {
+		return cannotWrite(path, err)
+	}
+	return nil
+}
+
+func touch(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// unmark removes the mark of a folder; one that is left does no harm.
+func (s Store) unmark(name string) { _ = os.Remove(filepath.Join(s.open(), name)) }
+
+// settled removes the mark of a folder that is to be unlocked. One that is none of a run yet keeps it.
+func (s Store) settled(name string) {
+	if !strings.HasPrefix(name, adoptPrefix) && s.Record(RunID(name)).Has(JournalFile) {
+		s.unmark(name)
+	}
+}
+
+// storeOf returns the store and the name of a run directory; false for any other folder that can be locked.
+func storeOf(dir string) (store Store, name string, is bool) {
+	parent, name := filepath.Split(filepath.Clean(dir))
+	parent = filepath.Clean(parent)
+	return Store{Dir: filepath.Dir(parent)}, name, filepath.Base(parent) == filepath.Base(Store{}.runs())
+}
+
+// marks returns the names that are marked.
+func (s Store) marks() ([]string, error) {
+	entries, err := os.ReadDir(s.open())
+	if errors.Is(err, fs.ErrNotExist) {
+		if !exists(s.runs()) {
+			return nil, nil
+		}
+		if err := s.Survey(); err != nil {
+			return nil, err
+		}
+		entries, err = os.ReadDir(s.open())
+	}
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, err
+}
+
+// Marked returns the runs that somebody works on, and those of which somebody was killed. A run is one of them until
+// its output notebook is in place, which is after its last event.
+func (s Store) Marked() ([]RunID, error) {
+	names, err := s.marks()
+	ids := make([]RunID, len(names))
+	for i, name := range names {
+		ids[i] = RunID(name)
+	}
+	return ids, err
+}
+
+// Survey looks at every run and makes the marks that are missing: those of an earlier version, which made none. A run
+// calls it in a store without marks; commands that put a store in order always do.
+func (s Store) Survey() error {
+	folders, err := os.ReadDir(s.runs())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	into, making := s.open(), s.open()+".new"
+	if !exists(into) {
+		into = making
+		err = errors.Join(err, os.MkdirAll(into, 0o755))
+	}
+	for _, folder := range folders {
+		name := folder.Name()
+		id, trash := strings.CutPrefix(name, trashPrefix)
+		if trash || strings.HasPrefix(name, adoptPrefix) || folder.IsDir() && s.unsettled(RunID(name)) {
+			err = errors.Join(err, touch(filepath.Join(into, id)))
+		}
+	}
+	if err == nil && into == making {
+		err = os.Rename(making, s.open())
+	}
+	if into == making && exists(s.open()) {
+		return os.RemoveAll(making) // another command may have been faster
+	}
+	if err != nil {
+		return cannotWrite(s.open(), err)
+	}
+	return nil
+}
+
+// unsettled reports whether a run is alive, or was interrupted and not tidied up.
+func (s Store) unsettled(id RunID) bool {
+	_, named := startOf(id)
+	_, begun := s.Record(id).Stat(JournalFile)
+	return named && (errors.Is(begun, fs.ErrNotExist) || s.Record(id).Has(LockFile))
+}
+
+// settle finishes what a crash interrupted in the store itself: removals of runs, and copies of inner runs. It returns
+// the runs that were interrupted and not tidied up.
+func (s Store) settle() (cut []RunID, err error) {
+	names, err := s.marks()
+	for _, name := range names {
+		switch trash := filepath.Join(s.runs(), trashPrefix+name); {
+		case strings.HasPrefix(name, adoptPrefix):
+			err = errors.Join(err, s.sweepAdopted(name))
+		case exists(trash):
+			err = errors.Join(err, removeTree(trash))
+		}
+		if !exists(filepath.Join(s.runs(), name)) {
+			err = errors.Join(err, s.forget(name))
+			continue
+		}
+		id := RunID(name)
+		if s.unsettled(id) && !s.Record(id).Alive() && s.unsettled(id) { // it may have ended between the two
+			cut = append(cut, id)
+		}
+	}
+	return cut, err
+}
+
+// forget removes the mark of a folder that is not there, unless the folder is just being made.
+func (s Store) forget(name string) error {
+	done, err := exclusive(s.runs())
+	if err != nil {
+		return cannotWrite(s.runs(), err)
+	}
+	defer done()
+	if !exists(filepath.Join(s.runs(), name)) && !exists(filepath.Join(s.runs(), trashPrefix+name)) {
+		s.unmark(name)
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

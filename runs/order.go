@@ -10,7 +10,6 @@ import (
 
 // OrderError is an event that is missing or out of order.
 type OrderError struct {
-	Seq     int       // of the event where another was expected; the number of events at the end
 	Missing EventType // what is missing; "" when an event is only out of place
 	Message string
 }
@@ -34,7 +33,7 @@ func CheckOrder(events []Event) error {
 	o := order{run: NewRun()}
 	for i, event := range events {
 		if i > 0 && event.Time.Before(events[i-1].Time) {
-			return &OrderError{Seq: i, Message: fmt.Sprintf("event %d (%s) is older than the one before it", i,
+			return &OrderError{Message: fmt.Sprintf("event %d (%s) is older than the one before it", i,
 				event.Type)}
 		}
 		if err := o.before(i, event); err != nil {
@@ -48,7 +47,7 @@ func CheckOrder(events []Event) error {
 		}
 	}
 	if o.stage != len(stages) {
-		return o.missing(len(events), RunCompleted, "at the end")
+		return o.missing(RunCompleted, "at the end")
 	}
 	return nil
 }
@@ -89,7 +88,7 @@ func (o *order) before(seq int, event Event) error {
 	case TreeOpened:
 		switch {
 		case o.stage < stagePlanned:
-			return o.tooEarly(seq, event)
+			return o.tooEarly(event)
 		case o.blocked() || o.stage > stagePlanned || o.run.Tree != nil ||
 			slices.ContainsFunc(o.run.Steps, func(s StepRecord) bool { return s.Step != nil }):
 			return o.misplaced(seq, event)
@@ -98,9 +97,9 @@ func (o *order) before(seq int, event Event) error {
 	case InputsRecorded:
 		switch {
 		case o.stage < stagePlanned:
-			return o.tooEarly(seq, event)
+			return o.tooEarly(event)
 		case o.open != "":
-			return o.unfinished(seq)
+			return o.unfinished()
 		case o.blocked() || o.stage > stagePlanned || o.run.Inputs != nil:
 			return o.misplaced(seq, event)
 		}
@@ -108,7 +107,7 @@ func (o *order) before(seq int, event Event) error {
 	case DataKept:
 		switch {
 		case o.stage < stagePlanned:
-			return o.tooEarly(seq, event)
+			return o.tooEarly(event)
 		case o.stage == len(stages) || o.run.Data != nil:
 			return o.misplaced(seq, event)
 		}
@@ -116,7 +115,7 @@ func (o *order) before(seq int, event Event) error {
 	case GateBlocked, RunCompleted:
 		switch {
 		case o.stage == 0 && event.Type == RunCompleted:
-			return o.tooEarly(seq, event)
+			return o.tooEarly(event)
 		case o.stage == 0 || o.stage == len(stages):
 			return o.misplaced(seq, event)
 		}
@@ -125,7 +124,7 @@ func (o *order) before(seq int, event Event) error {
 		if IsTurn(event.Type) {
 			return o.step(seq, event)
 		}
-		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
+		return &OrderError{Message: fmt.Sprintf("event %d is of the unknown type %q", seq, event.Type)}
 	}
 }
 
@@ -134,9 +133,9 @@ func (o *order) eligibility(seq int, event Event) error {
 	at, known := o.run.at[event.Step]
 	switch {
 	case o.stage < stagePlanned:
-		return o.tooEarly(seq, event)
+		return o.tooEarly(event)
 	case !known:
-		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
+		return &OrderError{Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
 			seq, event.Type, event.Step)}
 	case o.stage > stagePlanned || o.open != "" || o.run.Steps[at].Eligibility != nil || o.blocked() ||
 		o.run.Requested != nil || slices.ContainsFunc(o.run.Steps, begun):
@@ -156,23 +155,23 @@ func (o *order) selected(seq int, event Event) error {
 	case !isAgent:
 		return nil
 	case e == nil:
-		return o.missing(seq, AgentEligibility, ofStepBefore(event))
+		return o.missing(AgentEligibility, ofStepBefore(event))
 	case s.Step.Carried == nil && (e.SelectedBackend != name || e.SelectedBackend == ""):
-		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d starts step %q with the backend %q, and %q was "+
+		return &OrderError{Message: fmt.Sprintf("event %d starts step %q with the backend %q, and %q was "+
 			"selected", seq, event.Step, name, e.SelectedBackend)}
 	}
 	return nil
 }
 
 // turnEnded checks that a step of an agent that passed has the end of its turn.
-func (o *order) turnEnded(seq int, s *StepRecord) error {
+func (o *order) turnEnded(s *StepRecord) error {
 	done := s.Finished
 	if s.Step == nil || !strings.HasPrefix(s.Step.Kernel, AgentKernelPrefix) || done.Carried != nil ||
 		done.Status != StepPassed {
 		return nil
 	}
 	if n := len(s.Turn); n == 0 || s.Turn[n-1].Kind != AgentEnd {
-		return o.missing(seq, AgentEventPrefix+EventType(AgentEnd), fmt.Sprintf("of step %q, which passed",
+		return o.missing(AgentEventPrefix+EventType(AgentEnd), fmt.Sprintf("of step %q, which passed",
 			s.Planned.ID))
 	}
 	return nil
@@ -183,11 +182,11 @@ func (o *order) advance(seq int, event Event) error {
 	from := slices.Index(stages, event.Type)
 	switch {
 	case event.Type == GitDiffChecked && o.open != "":
-		return o.unfinished(seq)
+		return o.unfinished()
 	case o.stage < from:
-		return o.tooEarly(seq, event)
+		return o.tooEarly(event)
 	case o.blocked():
-		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) stands after %s, which only %s may follow",
+		return &OrderError{Message: fmt.Sprintf("event %d (%s) stands after %s, which only %s may follow",
 			seq, event.Type, GateBlocked, RunCompleted)}
 	case o.stage > from:
 		return o.misplaced(seq, event)
@@ -201,11 +200,11 @@ func (o *order) approval(seq int, event Event) error {
 	finished := func(s StepRecord) bool { return s.Finished != nil }
 	switch {
 	case o.stage < stagePlanned:
-		return o.tooEarly(seq, event)
+		return o.tooEarly(event)
 	case o.stage > stagePlanned || o.open != "" || slices.ContainsFunc(o.run.Steps, finished):
 		return o.misplaced(seq, event)
 	case !first && o.run.Requested == nil:
-		return o.missing(seq, ApprovalRequested, "before "+string(event.Type))
+		return o.missing(ApprovalRequested, "before "+string(event.Type))
 	case first && o.run.Requested != nil, !first && o.approved():
 		return o.misplaced(seq, event)
 	}
@@ -217,19 +216,19 @@ func (o *order) step(seq int, event Event) error {
 	inside := event.Type != StepStarted && event.Type != StepFinished
 	switch {
 	case o.stage < stagePlanned:
-		return o.tooEarly(seq, event)
+		return o.tooEarly(event)
 	case o.blocked() || o.stage > stagePlanned:
 		return o.misplaced(seq, event)
 	case o.run.Requested != nil && !o.approved():
-		return o.missing(seq, ApprovalGranted, ofStepBefore(event))
+		return o.missing(ApprovalGranted, ofStepBefore(event))
 	case !known:
-		return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
+		return &OrderError{Message: fmt.Sprintf("event %d (%s) is of step %q, which the plan does not have",
 			seq, event.Type, event.Step)}
 	case o.open != "" && o.open != event.Step:
-		return o.missing(seq, StepFinished, fmt.Sprintf("for step %q before %s of step %q", o.open, event.Type,
+		return o.missing(StepFinished, fmt.Sprintf("for step %q before %s of step %q", o.open, event.Type,
 			event.Step))
 	case inside && o.open == "":
-		return o.missing(seq, StepStarted, ofStepBefore(event))
+		return o.missing(StepStarted, ofStepBefore(event))
 	case event.Type == StepReplayed && o.run.Started.ResumedFrom == nil,
 		(event.Type == ScrapRecorded || event.Type == PatchApplied || IsTurn(event.Type)) && o.patched:
 		return o.misplaced(seq, event)
@@ -248,29 +247,29 @@ func (o *order) after(seq int, event Event) error {
 	case StepFinished: // also of a step that never started, if its status says so
 		status := o.run.Steps[o.run.at[event.Step]].Finished.Status
 		if o.open == "" && status != StepSkipped && status != StepPending {
-			return o.missing(seq, StepStarted, ofStepBefore(event))
+			return o.missing(StepStarted, ofStepBefore(event))
 		}
 		o.open = ""
-		return o.turnEnded(seq, &o.run.Steps[o.run.at[event.Step]])
+		return o.turnEnded(&o.run.Steps[o.run.at[event.Step]])
 	case RunCompleted:
-		return o.completed(seq, event)
+		return o.completed(event)
 	}
 	return nil
 }
 
-func (o *order) completed(seq int, event Event) error {
+func (o *order) completed(event Event) error {
 	status := o.run.Completed.Status
 	early := status == Interrupted || status == Blocked || o.blocked() && !status.Passed()
 	switch {
 	case !early && o.open != "":
-		return o.unfinished(seq)
+		return o.unfinished()
 	case !early && o.stage < stageVerified:
-		return o.tooEarly(seq, event)
+		return o.tooEarly(event)
 	}
 	toRun := func(s StepRecord) bool { return s.Planned.Action == ActionRun && s.Finished == nil }
 	if i := slices.IndexFunc(o.run.Steps, toRun); i >= 0 && status.Passed() {
 		id := o.run.Steps[i].Planned.ID
-		return o.missing(seq, StepFinished, fmt.Sprintf("for step %q, which the plan runs", id))
+		return o.missing(StepFinished, fmt.Sprintf("for step %q, which the plan runs", id))
 	}
 	o.stage = len(stages)
 	return nil
@@ -280,17 +279,17 @@ func ofStepBefore(event Event) string {
 	return fmt.Sprintf("for step %q before %s", event.Step, event.Type)
 }
 
-func (o *order) missing(seq int, t EventType, where string) error {
-	return &OrderError{Seq: seq, Missing: t, Message: fmt.Sprintf("%s is absent %s", t, where)}
+func (o *order) missing(t EventType, where string) error {
+	return &OrderError{Missing: t, Message: fmt.Sprintf("%s is absent %s", t, where)}
 }
 
 // tooEarly is an event that skips a stage.
-func (o *order) tooEarly(seq int, event Event) error {
-	return o.missing(seq, stages[o.stage], "before "+string(event.Type))
+func (o *order) tooEarly(event Event) error {
+	return o.missing(stages[o.stage], "before "+string(event.Type))
 }
 
-func (o *order) unfinished(seq int) error {
-	return o.missing(seq, StepFinished, fmt.Sprintf("for step %q, which was started", o.open))
+func (o *order) unfinished() error {
+	return o.missing(StepFinished, fmt.Sprintf("for step %q, which was started", o.open))
 }
 
 func (o *order) misplaced(seq int, event Event) error {
@@ -301,5 +300,5 @@ func (o *order) misplaced(seq int, event Event) error {
 	case o.stage > 0:
 		where = "after " + string(stages[o.stage-1])
 	}
-	return &OrderError{Seq: seq, Message: fmt.Sprintf("event %d (%s) is out of order %s", seq, event.Type, where)}
+	return &OrderError{Message: fmt.Sprintf("event %d (%s) is out of order %s", seq, event.Type, where)}
 }

@@ -2,10 +2,13 @@ package runs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -232,4 +235,103 @@ func (p *pruning) removeWithInner(around *Entry) error {
 		}
 	}
 	return nil
+}
+
+// The folder "alerts" of a store has an empty file for each run whose alerts are not in the outbox yet. A run makes it
+// before its first event, so that one that is killed is not forgotten, and who has put the alerts into the outbox
+// removes it. Prune keeps these runs.
+
+func (s Store) alerts(name ...string) string {
+	return filepath.Join(append([]string{s.Dir, "alerts"}, name...)...)
+}
+
+// AwaitAlerts marks a run whose alerts are to be sent. The mark survives a power cut.
+func (s Store) AwaitAlerts(id RunID) error {
+	err := os.MkdirAll(s.alerts(), 0o755)
+	if err == nil {
+		err = touch(s.alerts(string(id)))
+	}
+	if err != nil {
+		return cannotWrite(s.alerts(string(id)), err)
+	}
+	if folder, err := os.Open(s.alerts()); err == nil { // not every system can
+		_ = folder.Sync()
+		_ = folder.Close()
+	}
+	return nil
+}
+
+// AwaitingAlerts returns the runs that are marked, sorted by their names.
+func (s Store) AwaitingAlerts() ([]RunID, error) {
+	entries, err := os.ReadDir(s.alerts())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	ids := make([]RunID, len(entries))
+	for i, entry := range entries {
+		ids[i] = RunID(entry.Name())
+	}
+	return ids, err
+}
+
+// AlertsKept removes the mark of a run: its alerts are in the outbox.
+func (s Store) AlertsKept(id RunID) error {
+	err := os.Remove(s.alerts(string(id)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (s Store) awaits(id RunID) bool { return exists(s.alerts(string(id))) }
+
+// The folder "history" of a store has a file for each notebook whose runs are kept for longer than the retention says,
+// since objectives are computed from them. Its name is the notebook's part of a RunID, its text the time. So pruning
+// need not open the records.
+
+func (s Store) history() string { return filepath.Join(s.Dir, "history") }
+
+// KeepHistory keeps the runs that have the name of this one for a time at least.
+func (s Store) KeepHistory(id RunID, age time.Duration) error {
+	name := id.notebook()
+	if name == "" || s.keptFor(name) >= age {
+		return nil
+	}
+	if err := os.MkdirAll(s.history(), 0o755); err != nil {
+		return cannotWrite(s.history(), err)
+	}
+	_, err := s.Writer.WriteFile(filepath.Join(s.history(), name), []byte(age.String()+"\n"))
+	return err
+}
+
+// keptFor is how long the runs of a notebook are kept at least.
+func (s Store) keptFor(name string) time.Duration {
+	text, err := os.ReadFile(filepath.Join(s.history(), name))
+	if err != nil {
+		return 0
+	}
+	age, _ := time.ParseDuration(strings.TrimSpace(string(text))) // else it is written again
+	return age
+}
+
+// histories are the times of all notebooks.
+func (s Store) histories() (map[string]time.Duration, error) {
+	entries, err := os.ReadDir(s.history())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	ages := map[string]time.Duration{}
+	for _, entry := range entries {
+		ages[entry.Name()] = s.keptFor(entry.Name())
+	}
+	return ages, err
+}
+
+// notebook is the part of the id that the path of the notebook gave; "" if the id is none of NewRunID.
+func (id RunID) notebook() string {
+	short := id.Short()
+	if at := strings.LastIndexByte(short, '-'); at > 0 && short != string(id) {
+		return short[:at]
+	}
+	return ""
 }

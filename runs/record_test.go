@@ -79,7 +79,8 @@ func (r *record) steps() {
 	r.t.Helper()
 	j := r.Journal
 	mustAppend(r.t, j, ContractCreated, "", ContractData{
-		TaskID: "fix", BaseCommit: "b0", AllowedPaths: []string{"parser/**"}, MutationMode: "worktree",
+		ContractRules: ContractRules{TaskID: "fix", BaseCommit: "b0", AllowedPaths: []string{"parser/**"},
+			MutationMode: "worktree"},
 		Parameters: []ParamData{{Name: "n", Type: "int", Value: codec.Raw("12345678901234567890123"), From: "-p",
 			Given: true}},
 	})

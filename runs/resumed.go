@@ -1,12 +1,14 @@
 package runs
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 )
 
 // ResumedDir is the folder of a record that holds the journals of the runs that it resumes.
@@ -52,27 +54,35 @@ type CarriedData struct {
 	Forked bool `json:"forked,omitzero"`
 }
 
+// Options are the options that the request of a run and its record have alike.
+type Options struct {
+	Kernel   string `json:"kernel,omitzero"`   // overrides the notebook's kernel
+	Language string `json:"language,omitzero"` // of steps that name none
+	Backend  string `json:"backend,omitzero"`  // does the agents' steps, but those that judge and name another
+	// where steps start, relative to the worktree; "" is its root
+	Cwd           string `json:"cwd,omitzero"`
+	StepTimeoutNS int64  `json:"step_timeout_ns,omitzero"` // of steps that set none
+	RunTimeoutNS  int64  `json:"run_timeout_ns,omitzero"`  // of the whole run; replaces the notebook's
+	// ignored files to copy into the worktree, besides the notebook's own list
+	Copy     []string         `json:"copy,omitempty"`
+	Data     []string         `json:"data,omitempty"` // patterns of ignored files that belong to the work
+	Branch   string           `json:"branch,omitzero"`
+	Only     []string         `json:"only,omitempty"`
+	SkipTags []string         `json:"skip_tags,omitempty"`
+	From     notebooks.StepID `json:"from,omitzero"`
+	Until    notebooks.StepID `json:"until,omitzero"`
+
+	AllowErrors bool `json:"allow_errors,omitzero"` // as the notebook's allow_errors
+	ReportMode  bool `json:"report_mode,omitzero"`  // the output notebook hides code until readers ask for it
+	Timings     bool `json:"timings,omitzero"`      // a Jupyter output notebook has the times of its steps
+}
+
 // OptionsData are the options of the command line that decide what a run does and are not in the contract or the plan.
 type OptionsData struct {
-	Kernel        string      `json:"kernel,omitzero"`
-	Language      string      `json:"language,omitzero"`
-	Backend       string      `json:"backend,omitzero"` // that does the agents' steps
-	Cwd           string      `json:"cwd,omitzero"`
-	StepTimeoutNS int64       `json:"step_timeout_ns,omitzero"`
-	RunTimeoutNS  int64       `json:"run_timeout_ns,omitzero"`
-	StartNS       int64       `json:"start_timeout_ns,omitzero"`
-	Copy          []string    `json:"copy,omitempty"`
-	Data          []string    `json:"data,omitempty"`
-	Branch        string      `json:"branch,omitzero"`
-	Only          []string    `json:"only,omitempty"`
-	SkipTags      []string    `json:"skip_tags,omitempty"`
-	From          string      `json:"from,omitzero"`
-	Until         string      `json:"until,omitzero"`
-	AllowUnknown  bool        `json:"allow_unknown_parameters,omitzero"`
-	AllowErrors   bool        `json:"allow_errors,omitzero"`
-	ReportMode    bool        `json:"report_mode,omitzero"`
-	Timings       bool        `json:"timings,omitzero"`
-	Given         []GivenData `json:"given,omitempty"`
+	Options
+	StartNS      int64       `json:"start_timeout_ns,omitzero"`
+	AllowUnknown bool        `json:"allow_unknown_parameters,omitzero"`
+	Given        []GivenData `json:"given,omitempty"`
 }
 
 // GivenData is a value that was given for a parameter and is no secret.
@@ -169,4 +179,63 @@ func carriedFiles(run *Run) func(name string) bool {
 		}
 		return false
 	}
+}
+
+// Rerun is rerun.json: how a run compares with the one that it repeats. It follows from the two records, whose digests
+// it names, and is written beside the record of the second.
+type Rerun struct {
+	Run       RunID  `json:"run_id"` // that was repeated
+	Sums      Digest `json:"record"` // of its SHA256SUMS
+	Rerun     RunID  `json:"rerun_id"`
+	RerunSums Digest `json:"rerun_record"`
+	Agrees    bool   `json:"agrees"`
+	// OtherBase says that the repetition began with another commit, so that only the changes were compared, not trees.
+	OtherBase string `json:"other_base,omitzero"`
+	// Normalize are the rules besides the notebook's own that masked what was compared.
+	Normalize []notebooks.Normalize `json:"normalize,omitempty"`
+	Compared  int                   `json:"compared"` // how many results were compared
+	// Differences are in the order of the notebook, those of the whole run first.
+	Differences []RerunDifference `json:"differences"`
+	Notes       []string          `json:"notes"` // what was not compared, and why
+}
+
+// RerunDifference is one result that differs.
+type RerunDifference struct {
+	Step  string   `json:"step,omitzero"` // "" is the whole run
+	What  string   `json:"what"`          // status, exit, tree, change, scrap NAME, tests, output, steps, attempts
+	Was   string   `json:"was"`
+	Now   string   `json:"now"`
+	Diff  string   `json:"diff,omitzero"`   // of texts, unified
+	Paths []string `json:"paths,omitempty"` // whose content differs
+}
+
+// Reruns returns, by the run that they repeat, the records that were compared with it, the oldest first. They are not
+// checked, and one whose rerun.json cannot be read is left out.
+func (s Store) Reruns() (map[RunID][]*Record, error) {
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(ids)
+	out := map[RunID][]*Record{}
+	for _, id := range ids {
+		record := s.Record(id)
+		if r, err := record.Rerun(); err == nil {
+			out[r.Run] = append(out[r.Run], record)
+		}
+	}
+	return out, nil
+}
+
+// Rerun reads rerun.json. It does not check that it follows from the records.
+func (r *Record) Rerun() (*Rerun, error) {
+	text, err := r.ReadFile(RerunFile)
+	if err != nil {
+		return nil, err
+	}
+	var out Rerun
+	if err := codec.Unmarshal(text, &out); err != nil {
+		return nil, fmt.Errorf("%s: %w", RerunFile, err)
+	}
+	return &out, nil
 }

@@ -158,7 +158,7 @@ func (s Store) IDs() ([]RunID, error) {
 }
 
 // Unfinished returns the runs that were interrupted and not tidied up yet. It looks only at what is marked as open (see
-// open.go), so that every run can afford to call it. A run that has just made its folder may be among them (see
+// lock.go), so that every run can afford to call it. A run that has just made its folder may be among them (see
 // Create); a folder whose name is no RunID is not. It also finishes what a crash interrupted in the store itself: its
 // creation, and removals of runs.
 func (s Store) Unfinished() ([]RunID, error) {

@@ -10,6 +10,7 @@ import (
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 )
 
 // CountJUnit counts the cases of a report in JUnit's XML: by the cases themselves, since runners disagree about the
@@ -117,4 +118,96 @@ func CountGoEvents(r io.Reader) *TestCounts {
 			return nil
 		}
 	}
+}
+
+// Time stands for how long something took, in a line of a runner or builder.
+const Time = "<time>"
+
+// timed are the lines in which runners and builders say how long something took. The text of each group is replaced by
+// Time. A group named slow is dropped, because the runner prints it for slow tests only; one that is named wide begins
+// with the spaces that align it.
+var timed = []struct {
+	runner string
+	words  []string // one of them is in each such line, so that other lines cost no search
+	line   *lazyregexp.Regexp
+}{
+	{"go", []string{"ok", "FAIL"}, lazyregexp.New(`^(?:ok|FAIL)\s+\S+\s+(\d[\d.]*s|\(cached\))(?:\s|$)`)},
+	{"go", []string{"--- "}, lazyregexp.New(`^\s*--- (?:PASS|FAIL|SKIP|BENCH): \S+ \(([\d.]+s)\)$`)},
+	{"go", []string{"/op"}, lazyregexp.New(
+		`^Benchmark\S+\s+(\d+\s+[\d.]+) ns/op(?:\s+([\d.]+) MB/s)?`)},
+	{"pytest", []string{" in "}, lazyregexp.New(`^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|deselected|` +
+		`xfailed|xpassed|warnings?|rerun|subtests passed)(?:, )?|no tests ran)+ in ([\d.]+s(?: \([\d:]+\))?)(?: =+)?$`)},
+	{"pytest", []string{"s call", "s setup", "s teardown"}, lazyregexp.New(`^([\d.]+s) (?:call|setup|teardown) `)},
+	{"unittest", []string{"Ran "}, lazyregexp.New(`^Ran \d+ tests? in ([\d.]+s)$`)},
+	{"unittest", []string{"s  "}, lazyregexp.New(`^([\d.]+s)\s+\w+ \([\w.]+\)$`)}, // --durations
+	{"node", []string{"duration_ms"}, lazyregexp.New(`^\s*(?:(?:ℹ|#) )?duration_ms:? ([\d.]+)$`)},
+	{"node", []string{"ms)"}, lazyregexp.New(`^\s*[✔✖﹣▶] .* \((\d*\.\d+ms)\)(?: #.*)?$`)},
+	{"jest", []string{"Time:"}, lazyregexp.New(`^Time: +(\d[\d.]* m?s(?:, estimated [\d.]+ m?s)?)$`)},
+	{"jest, mocha", []string{"s)"}, lazyregexp.New(`^\s+[✓✔✕○] .*(?P<slow> \([\d.]+ ?m?s\))$`)},
+	{"jest", []string{"PASS", "FAIL"}, lazyregexp.New(`^(?:PASS|FAIL) \S+(?P<slow> \([\d.]+ m?s\))$`)},
+	{"mocha", []string{" passing ("}, lazyregexp.New(`^\s+\d+ passing \((\d+\w+)\)$`)},
+	{"vitest", []string{"Duration", "Start at"}, lazyregexp.New(`^\s*(?:Duration  |Start at  ?)\s*(\d.*)$`)},
+	{"vitest", []string{"✓", "❯", "×", "↓"}, lazyregexp.New(`^\s*[✓❯×↓] .*(?P<slow> \d[\d.]*m?s)$`)},
+	{"cargo", []string{"finished in "}, lazyregexp.New(`^test result: .*; finished in ([\d.]+s)$`)},
+	{"cargo", []string{"Finished "}, lazyregexp.New(`^\s*Finished .* in ((?:\d+m )?[\d.]+s)$`)},
+	{"nextest", []string{"["}, lazyregexp.New(`^\s*(?:PASS|FAIL|SLOW|Summary) \[(?P<wide>\s*>?\s*[\d.]+s)\]`)},
+	{"ctest", []string{" sec"}, lazyregexp.New(`^\s*\d+/\d+ Test\s+#\d+: .*\S(?P<wide>\s+[\d.]+) sec\s*$`)},
+	{"ctest", []string{"Total Test time"}, lazyregexp.New(`^Total Test time \(real\) =(?P<wide>\s+[\d.]+) sec$`)},
+	{"maven", []string{"Total time:", "Finished at:"}, lazyregexp.New(
+		`^\[INFO\] (?:Total time: |Finished at:)\s*(\S.*)$`)},
+	{"maven", []string{"Time elapsed:"}, lazyregexp.New(`Tests run: .*, Time elapsed: ([\d.]+ (?:s|sec))\b`)},
+	{"gradle", []string{"BUILD "}, lazyregexp.New(`^BUILD (?:SUCCESSFUL|FAILED) in (.*s)$`)},
+	{"tox", []string{"seconds)"}, lazyregexp.New(`^\s*(?:\S+: (?:OK|FAIL|SKIP|IGNORED FAIL)\b.*|.* :[()]) ` +
+		`\(([\d.]+(?:=setup\[[\d.]+\](?:\+cmd\[[\d.,]+\])?)?) seconds\)$`)},
+	{"nox", []string{"nox > "}, lazyregexp.New(`^nox > .* in ([\w .]+?)\.?$`)},
+	{"uv", []string{" in "}, lazyregexp.New(
+		`^(?:Resolved|Prepared|Installed|Uninstalled|Audited|Checked) \d+ packages? in ([\d.]+m?s)$`)},
+	{"npm", []string{" in "}, lazyregexp.New(
+		`^(?:added|changed|removed|up to date|audited)\b.* in ((?:\d+m )?[\d.]+m?s)$`)},
+	{"rspec", []string{"Finished in "}, lazyregexp.New(
+		`^Finished in ([\d.]+ (?:seconds?|minutes?.*?)) \(files took ([\d.]+ seconds?) to load\)$`)},
+}
+
+// padded is the summary of pytest, which fills its line up with signs: how many depends on the digits of the time.
+var padded = lazyregexp.New(`^=+ (.* in <time>) =+$`)
+
+// WithoutTimes replaces what a runner or builder says of how long it took. Other lines stay as they are.
+func WithoutTimes(line string) string {
+	for i := range timed {
+		t := &timed[i]
+		if !containsAny(line, t.words) {
+			continue
+		}
+		at := t.line.FindStringSubmatchIndex(line)
+		if at == nil {
+			continue
+		}
+		var out strings.Builder
+		from := 0
+		for g, name := range t.line.SubexpNames() {
+			if g == 0 || at[2*g] < 0 {
+				continue
+			}
+			out.WriteString(line[from:at[2*g]])
+			switch name {
+			case "slow":
+			case "wide":
+				out.WriteString(" " + Time)
+			default:
+				out.WriteString(Time)
+			}
+			from = at[2*g+1]
+		}
+		return padded.ReplaceAllString(out.String()+line[from:], "===== $1 =====")
+	}
+	return line
+}
+
+func containsAny(line string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(line, w) {
+			return true
+		}
+	}
+	return false
 }

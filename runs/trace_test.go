@@ -15,7 +15,7 @@ import (
 func traced(t *testing.T, spans ...Span) *record {
 	t.Helper()
 	r := newRecord(t, newStore(t), aTime, 1)
-	mustAppend(t, r.Journal, ContractCreated, "", ContractData{TaskID: "fix"})
+	mustAppend(t, r.Journal, ContractCreated, "", ContractData{ContractRules: ContractRules{TaskID: "fix"}})
 	mustAppend(t, r.Journal, PlanUpdated, "", PlanData{Steps: []PlannedStep{{ID: "change", Lang: "bash",
 		Action: ActionRun}}})
 	mustAppend(t, r.Journal, StepFinished, "change", StepFinishedData{Status: StepTimeout})

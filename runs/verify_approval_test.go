@@ -35,13 +35,12 @@ func anApprovedRun(t *testing.T, change func(*approved)) *record {
 		t.Fatal(err)
 	}
 	r := newRecord(t, newStore(t), aTime, 1)
-	contract := ContractData{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree", ApprovalRequired: true,
-		EvidenceExpectations: []string{"approval"},
+	rules := ContractRules{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree",
+		EvidenceExpectations: []string{"approval"}}
+	contract := ContractData{ContractRules: rules, ApprovalRequired: true,
 		Parameters: []ParamData{{Name: "n", Type: "int", Value: codec.Raw("1")},
 			{Name: "s", Type: "secret", Value: codec.Raw(`"***"`)}}}
-	terms := Terms{TaskID: "fix", BaseCommit: "b0", MutationMode: "worktree",
-		EvidenceExpectations: []string{"approval"},
-		Notebook:             DigestOf(r.source),
+	terms := Terms{ContractRules: rules, Notebook: DigestOf(r.source),
 		Parameters: []TermsParam{{Name: "n", Type: "int", Value: codec.Raw("1")},
 			{Name: "s", Type: "secret", Value: codec.Raw(`"hmac-sha256:00"`)}}}
 	a := &approved{

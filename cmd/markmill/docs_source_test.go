@@ -23,8 +23,9 @@ var apart = []reflect.Type{reflect.TypeFor[runs.ChangedFile](), reflect.TypeFor[
 func fields(of reflect.Type) []string {
 	var names []string
 	for i := range of.NumField() {
-		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
+		if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); !of.Field(i).Anonymous {
+			names = append(names, name)
+		}
 		inner := of.Field(i).Type
 		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
 			inner = inner.Elem()

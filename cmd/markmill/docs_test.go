@@ -67,7 +67,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 	data := map[runs.EventType]any{
 		runs.RunStarted: runs.RunStartedData{}, runs.ContractCreated: runs.ContractData{},
 		runs.PlanUpdated: runs.PlanData{},
-		runs.GateBlocked: runs.GateData{}, runs.ApprovalRequested: runs.ApprovalRequestedData{},
+		runs.GateBlocked: runs.Blocker{}, runs.ApprovalRequested: runs.ApprovalRequestedData{},
 		runs.ApprovalGranted: runs.ApprovalGrantedData{},
 		runs.ApprovalDenied:  runs.ApprovalDeniedData{},
 		runs.TreeOpened:      runs.TreeData{},
@@ -106,7 +106,7 @@ func TestEvidenceIsWhole(t *testing.T) {
 		}
 	}
 	codes := doc.section(t, "Fail closed")
-	for _, code := range constants(t, "../../runs/codes.go", "Code") {
+	for _, code := range constants(t, "../../runs/cause.go", "Code") {
 		if !codes.mentions(code) {
 			t.Errorf("evidence.md: section \"Fail closed\" does not mention `%s`", code)
 		}

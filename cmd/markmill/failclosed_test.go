@@ -379,9 +379,9 @@ func TestFailClosedIsWhole(t *testing.T) {
 	for _, row := range closedCases() {
 		covered[row.code] = true
 	}
-	codes := constants(t, "../../runs/codes.go", "Code")
+	codes := constants(t, "../../runs/cause.go", "Code")
 	if len(codes) < 20 {
-		t.Fatalf("only %d codes are found in runs/codes.go", len(codes))
+		t.Fatalf("only %d codes are found in runs/cause.go", len(codes))
 	}
 	codes = slices.DeleteFunc(codes, func(code string) bool { return slices.Contains(elsewhere, code) })
 	for _, code := range codes {

@@ -99,23 +99,11 @@ func newJSONError(err error) jsonError {
 type runDocument struct {
 	*runs.Report
 	RunDir       string               `json:"run_dir"` // absolute
-	Blockers     []runBlocker         `json:"blockers"`
+	Blockers     []runs.Cause         `json:"blockers"`
 	Cause        *render.Cause        `json:"cause"` // null for a run with nothing against it
 	Consequences []render.Consequence `json:"consequences"`
 	// Decisions are those of operators on the run, the oldest first.
 	Decisions []runs.DecisionSummary `json:"decisions,omitempty"`
-}
-
-// runBlocker is a blocker of a runDocument.
-type runBlocker struct {
-	Code        string           `json:"code"`
-	Step        notebooks.StepID `json:"step,omitzero"`
-	Rule        string           `json:"rule,omitzero"`
-	Paths       []string         `json:"paths,omitempty"`
-	Words       string           `json:"words"`
-	Hint        string           `json:"hint,omitzero"`
-	Fix         string           `json:"fix,omitzero"`
-	Consequence bool             `json:"consequence,omitzero"`
 }
 
 // printRun prints the document of one run. The report is made when the record has none.
@@ -126,14 +114,13 @@ func (a *app) printRun(run *runs.Run, dir string) error {
 			return err
 		}
 	}
-	doc := runDocument{Report: report, Blockers: []runBlocker{}, Consequences: []render.Consequence{}}
+	doc := runDocument{Report: report, Blockers: []runs.Cause{}, Consequences: []render.Consequence{}}
 	if doc.RunDir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
 	for _, c := range run.Causes() {
-		b := run.Located(c.Blocker)
-		doc.Blockers = append(doc.Blockers,
-			runBlocker{b.Code, b.Step, b.Rule, b.Paths, b.Message, b.Hint, c.Fix, c.Consequence})
+		c.Blocker = run.Located(c.Blocker)
+		doc.Blockers = append(doc.Blockers, c)
 	}
 	if doc.Decisions, err = a.decisions(dir); err != nil {
 		return err

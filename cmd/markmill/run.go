@@ -228,7 +228,7 @@ func (o *workOptions) stepFlags(f *pflag.FlagSet, req *engine.Request) {
 func (o *workOptions) settle(req *engine.Request) (err error) {
 	// papermill's 0 is no limit.
 	if seconds, notNumber := strconv.Atoi(o.stepTimeout); notNumber != nil || seconds != 0 {
-		if req.StepTimeout, err = limit("--execution-timeout", o.stepTimeout); err != nil {
+		if req.StepTimeoutNS, err = limitNS("--execution-timeout", o.stepTimeout); err != nil {
 			return err
 		}
 	}
@@ -444,10 +444,10 @@ func (o *runOptions) check(w *world, output string) error {
 	if err = o.settle(&o.req); err != nil {
 		return err
 	}
-	if o.req.RunTimeout, err = limit("--run-timeout", o.runTimeout); err != nil {
+	if o.req.RunTimeoutNS, err = limitNS("--run-timeout", o.runTimeout); err != nil {
 		return err
 	}
-	if o.req.Start, err = limit("--start-timeout", o.startTimeout); err != nil {
+	if o.req.StartNS, err = limitNS("--start-timeout", o.startTimeout); err != nil {
 		return err
 	}
 	if !slices.Contains([]string{"", "markmill", "nbclient"}, o.engineName) {
@@ -520,6 +520,12 @@ func limit(flag, text string) (time.Duration, error) {
 		return 0, usagef("%s %s is no time limit; give seconds, or 90s, 10m, 1h", flag, text)
 	}
 	return d, nil
+}
+
+// limitNS is limit in nanoseconds.
+func limitNS(flag, text string) (int64, error) {
+	d, err := limit(flag, text)
+	return int64(d), err
 }
 
 // logLevels are papermill's.

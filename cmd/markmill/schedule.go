@@ -20,21 +20,11 @@ import (
 
 // scheduledNotebooks is what schedule list --json prints.
 type scheduledNotebooks struct {
-	Notebooks []scheduledNotebook `json:"notebooks"` // by their paths
+	Notebooks []schedule.Listed `json:"notebooks"` // by their paths
 	// Looked is when somebody looked last what is due; the zero time is never.
 	Looked time.Time `json:"looked,omitzero"`
 	// Warning says that nothing runs what is due, as markmill doctor does; "" where all is well.
 	Warning string `json:"warning,omitzero"`
-}
-
-// scheduledNotebook is one of them.
-type scheduledNotebook struct {
-	Notebook string          `json:"notebook"`
-	Cron     string          `json:"cron"`
-	Timezone string          `json:"timezone"`
-	Next     time.Time       `json:"next,omitzero"` // none while it is paused
-	State    *schedule.State `json:"state,omitempty"`
-	Error    string          `json:"error,omitzero"` // why it cannot run
 }
 
 func (a *app) scheduleCommand() *cobra.Command {
@@ -109,9 +99,9 @@ func (a *app) scheduled(ctx context.Context, store runs.Store, src *worktree.Sou
 	if err != nil {
 		return nil, err
 	}
-	doc := &scheduledNotebooks{Notebooks: []scheduledNotebook{}, Looked: schedules.LastBeat(store).Time}
+	doc := &scheduledNotebooks{Notebooks: []schedule.Listed{}, Looked: schedules.LastBeat(store).Time}
 	for _, n := range found {
-		one := scheduledNotebook{Notebook: n.Path, Cron: n.Cron, Timezone: n.Timezone}
+		one := schedule.Listed{Notebook: n.Path, Cron: n.Cron, Timezone: n.Timezone}
 		state, err := schedules.Keep(store, n.Path).Load()
 		if err != nil {
 			return nil, err

@@ -276,9 +276,9 @@ func comments(t *testing.T) map[string]string {
 		"../../engine/queue": "markmill/engine/queue", "../../engine/queue/notify": "markmill/engine/queue/notify",
 		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
 		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
-		"../../render/fresh": "markmill/render/fresh",
-		"../api/summary":     "markmill/cmd/api/summary",
-		"mcp":                "markmill/cmd/markmill/mcp"} {
+		"../../render/fresh": "markmill/render/fresh", "../../engine/schedule": "markmill/engine/schedule",
+		"../api/summary": "markmill/cmd/api/summary",
+		"mcp":            "markmill/cmd/markmill/mcp"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)
@@ -373,7 +373,7 @@ func TestRunDocumentHoldsTheReport(t *testing.T) {
 			t.Errorf("run --json has no %s", name)
 		}
 	}
-	blocker := m.defs["runBlocker"].(map[string]any)["properties"].(map[string]any)
+	blocker := m.defs["Cause"].(map[string]any)["properties"].(map[string]any)
 	for name := range m.object(reflect.TypeFor[runs.Blocker]())["properties"].(map[string]any) {
 		if blocker[name] == nil {
 			t.Errorf("a blocker of run --json has no %s", name)

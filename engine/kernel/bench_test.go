@@ -19,7 +19,7 @@ func benchmarkStep(b *testing.B, name, code string) {
 		b.Skip(err)
 	}
 	defer s.Close()
-	r := Request{ID: "step", Code: []byte(code), File: "task.md", Line: 10, Stdout: io.Discard, Stderr: io.Discard}
+	r := Request{Code: []byte(code), File: "task.md", Line: 10, Stdout: io.Discard, Stderr: io.Discard}
 	r.Env = map[string]string{"MARKMILL_STEP": "step", "MARKMILL_STEP_DIR": private}
 	for b.Loop() {
 		if out, err := s.Run(context.Background(), r); err != nil || out.Exit != 0 {

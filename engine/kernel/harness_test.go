@@ -81,7 +81,7 @@ type result struct {
 }
 
 func (h *harness) request(code string, stdout, stderr *bytes.Buffer) Request {
-	return Request{ID: "step", Code: []byte(code), File: "task.md", Line: 10, Stdout: stdout, Stderr: stderr,
+	return Request{Code: []byte(code), File: "task.md", Line: 10, Stdout: stdout, Stderr: stderr,
 		DisplayDir: h.step}
 }
 

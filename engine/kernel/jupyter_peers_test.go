@@ -148,7 +148,7 @@ func TestJupyterKernelsAtOnce(t *testing.T) {
 			h := start(t, k) // it lives to the end of the test, as the others do
 			var out, err strings.Builder
 			_, failed := h.Run(context.Background(),
-				Request{ID: "step", Code: fmt.Appendf(nil, "print(%d)", i), File: "task.md", Line: 1, Stdout: &out,
+				Request{Code: fmt.Appendf(nil, "print(%d)", i), File: "task.md", Line: 1, Stdout: &out,
 					Stderr: &err, DisplayDir: h.step})
 			said[i] = fmt.Sprintf("%s%s%v", out.String(), err.String(), failed)
 		})

@@ -98,7 +98,6 @@ type Info struct {
 
 // Request is one step to run.
 type Request struct {
-	ID     string
 	Code   []byte
 	File   string            // name that tracebacks show ("task.md")
 	Line   int               // line in File of the code's first line, so that tracebacks point into the notebook

@@ -12,7 +12,8 @@ import (
 
 // TestCheck: an entry that anybody may have written asks for nothing but what submit sends.
 func TestCheck(t *testing.T) {
-	fine := engine.Request{Path: "n.md", Source: []byte("x"), Cwd: "src", Only: []string{"a"}}
+	fine := engine.Request{Path: "n.md", Source: []byte("x"),
+		Options: runs.Options{Cwd: "src", Only: []string{"a"}}}
 	if err := (&Spec{Request: fine}).Check(); err != nil {
 		t.Error(err)
 	}

@@ -24,6 +24,16 @@ type State struct {
 	Resumed  *Pause      `json:"resumed,omitempty"` // who ended the last pause, and why
 }
 
+// Listed is a scheduled notebook, as markmill schedule list --json prints it.
+type Listed struct {
+	Notebook string    `json:"notebook"`
+	Cron     string    `json:"cron"`
+	Timezone string    `json:"timezone"`
+	Next     time.Time `json:"next,omitzero"` // none while it is paused
+	State    *State    `json:"state,omitempty"`
+	Error    string    `json:"error,omitzero"` // why it cannot run
+}
+
 // Run is the run of a due time.
 type Run struct {
 	Due    time.Time   `json:"due"`

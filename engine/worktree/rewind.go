@@ -15,7 +15,6 @@ import (
 
 // Mark is the worktree as it was before a step, for Rewind.
 type Mark struct {
-	tree  *Tree
 	paths map[string]disk.Stat // all but the Git directory
 	git   string               // a copy of the Git directory without its objects, which are only added to
 }
@@ -27,7 +26,7 @@ func (t *Tree) CanRewind() bool { return !t.inUse }
 func (t *Tree) Mark() (*Mark, error) {
 	t.gather()
 	defer t.takeReads(func(string) bool { return false })
-	m := &Mark{tree: t, paths: map[string]disk.Stat{}, git: filepath.Join(t.top, "run", "before")}
+	m := &Mark{paths: map[string]disk.Stat{}, git: filepath.Join(t.top, "run", "before")}
 	f, err := disk.Open(t.dir)
 	if err != nil {
 		return nil, err

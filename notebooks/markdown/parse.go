@@ -124,7 +124,7 @@ func (r *parser) readFence(f *blocks.Fence) {
 	if r.header.form == "" {
 		r.checkOutputTag(&in)
 	}
-	r.nb.Fences = append(r.nb.Fences, notebooks.Part{Span: f.Span, Info: text, Form: in.form, Lang: in.lang,
+	r.nb.Fences = append(r.nb.Fences, notebooks.Part{Span: f.Span, Info: text, Form: in.form,
 		Code: f.Code(r.nb.Source)})
 	part := &r.nb.Fences[len(r.nb.Fences)-1]
 	switch role {

@@ -25,9 +25,6 @@ type JupyterOptions struct {
 // models, and the order of streams and results.
 func Jupyter(nb *ipynb.Notebook, cells []ipynb.StepCell, o JupyterOptions) Output {
 	var out Output
-	if m := nb.Manifest(); m != nil {
-		out.Source, out.Status = m.Source, m.Status
-	}
 	for _, sc := range cells {
 		c := sc.Cell
 		if !o.Foreign && !c.Count.Given() && len(c.Outputs) == 0 {

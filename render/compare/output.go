@@ -16,9 +16,7 @@ import (
 
 // Output holds the outputs of a notebook's steps.
 type Output struct {
-	Source string // digest of the source that it is of, as sha256:…; "" where it is not known
-	Status string // how the run ended; "" where it is not known
-	Steps  []Step // those that left something, in their order
+	Steps []Step // those that left something, in their order
 }
 
 // Step holds the output of one step.
@@ -42,9 +40,6 @@ func (o *Output) byID() map[string]*Step {
 // Markdown reads the outputs of an output notebook. Regions that belong to no step are left out by their ids.
 func Markdown(s region.Stripped, without string) Output {
 	var out Output
-	if s.Manifest != nil {
-		out.Source, out.Status = s.Manifest.Source, s.Manifest.Status
-	}
 	for _, r := range s.Regions {
 		if r.ID != without {
 			out.Steps = append(out.Steps, Step{ID: r.ID, Lines: bodyLines(r.Body)})

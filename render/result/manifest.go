@@ -69,7 +69,7 @@ func partialWords(run *runs.Run) string {
 	for _, id := range o.Only {
 		words = append(words, "--only "+id)
 	}
-	for _, each := range [][2]string{{"--from", o.From}, {"--until", o.Until}} {
+	for _, each := range [][2]string{{"--from", string(o.From)}, {"--until", string(o.Until)}} {
 		if each[1] != "" {
 			words = append(words, each[0]+" "+each[1])
 		}
@@ -270,4 +270,42 @@ func Params(params []runs.ParamData, names safe.Names) []notebooks.ManifestParam
 		out[i] = notebooks.ManifestParam{Name: p.Name, Value: ShownValue(p, names), Given: p.Given}
 	}
 	return out
+}
+
+func manifestChecks(run *runs.Run, say func(string) string) []notebooks.ManifestCheck {
+	var out []notebooks.ManifestCheck
+	for _, c := range run.Checks() {
+		if len(out) == notebooks.MaxManifestScraps {
+			break
+		}
+		short := func(text string) string { return say(plain.Cut(text, notebooks.MaxManifestScrap)) }
+		out = append(out, notebooks.ManifestCheck{Name: short(c.Name), Step: c.Step, State: string(c.State),
+			Value: c.Value,
+			Unit:  short(c.Unit), Message: short(c.Message)})
+	}
+	return out
+}
+
+// checksWords count the checks by state, and describe those that warn: the reasons describe the worse ones.
+func checksWords(m *notebooks.Manifest) string {
+	counts := runs.CheckCounts(m.Checks,
+		func(c notebooks.ManifestCheck) runs.CheckState { return runs.CheckState(c.State) })
+	if counts == "" {
+		return ""
+	}
+	words, more := "Checks: "+counts, 0
+	for _, c := range m.Checks {
+		if runs.CheckState(c.State) != runs.CheckWarn {
+			continue
+		}
+		if more++; more > mostReasons {
+			continue
+		}
+		d := runs.CheckData{State: runs.CheckWarn, Value: c.Value, Unit: c.Unit, Message: c.Message}
+		words += fmt.Sprintf(" · %s: %s", safe.CodeSpan(oneLine(c.Name, 80)), safe.Inline(oneLine(d.Words(), 200)))
+	}
+	if more > mostReasons {
+		words += fmt.Sprintf(" · %d more warn", more-mostReasons)
+	}
+	return words
 }

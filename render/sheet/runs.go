@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -448,11 +447,4 @@ func (s *Sheet) mark(row, column int) string {
 		return ""
 	}
 	return " " + cmp.Or(Signs[s.marks[row][column]], " ")
-}
-
-// Scrapped makes a ComparedRun of values that no record has, such as those of a model that another program trained.
-func Scrapped(name, status string, scraps map[string]codec.Raw, seconds float64) *ComparedRun {
-	return &ComparedRun{Name: name, Status: status, Parameters: map[string]codec.Raw{}, Scraps: scraps,
-		Seconds: &seconds,
-		scraps:  slices.Sorted(maps.Keys(scraps))}
 }

@@ -49,9 +49,11 @@ func testRun() *runs.Run {
 	return &runs.Run{
 		ID: "20261121T100000Z-fix-ab12", StartedAt: at, FinishedAt: at.Add(2 * time.Second),
 		Started: runs.RunStartedData{Notebook: "fix.md"},
-		Contract: runs.ContractData{BaseCommit: "1234567", Parameters: []runs.ParamData{
-			{Name: "n", Type: "int", Value: codec.Raw("3"), From: "-p", Given: true},
-			{Name: "token", Type: "secret", Value: codec.Raw(`"hmac:aa"`), From: "env T", Given: true}}},
+		Contract: runs.ContractData{
+			ContractRules: runs.ContractRules{BaseCommit: "1234567"},
+			Parameters: []runs.ParamData{
+				{Name: "n", Type: "int", Value: codec.Raw("3"), From: "-p", Given: true},
+				{Name: "token", Type: "secret", Value: codec.Raw(`"hmac:aa"`), From: "env T", Given: true}}},
 		Steps: []runs.StepRecord{
 			{Planned: runs.PlannedStep{ID: "change", Action: runs.ActionRun}, Step: &runs.StepStartedData{},
 				Finished: &runs.StepFinishedData{Status: runs.StepPassed, DurationNS: 15e8},

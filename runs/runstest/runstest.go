@@ -88,8 +88,9 @@ func (m *maker) add(kind runs.EventType, step notebooks.StepID, data any) {
 func (m *maker) one(values ...string) codec.Raw { return codec.Raw(values[m.random.IntN(len(values))]) }
 
 func (m *maker) contract() {
-	m.add(runs.ContractCreated, "", runs.ContractData{TaskID: "fix", BaseCommit: Bases[m.random.IntN(len(Bases))],
-		MutationMode: runs.MutationWorktree, RiskClass: "low", VerificationCommands: []string{"check"},
+	m.add(runs.ContractCreated, "", runs.ContractData{
+		ContractRules: runs.ContractRules{TaskID: "fix", BaseCommit: Bases[m.random.IntN(len(Bases))],
+			MutationMode: runs.MutationWorktree, RiskClass: "low", VerificationCommands: []string{"check"}},
 		Parameters: []runs.ParamData{
 			{Name: "flag", Type: "bool", Value: m.one("true", "false"), From: "-p", Given: true},
 			{Name: "month", Type: "int", Value: codec.Raw(fmt.Sprint(1 + m.random.IntN(12))), From: "-p", Given: true},

@@ -1,5 +1,6 @@
 // House checks what the compiler does not: which package may import which, which library belongs
-// to which package, who joins the paths of a record, who writes files, and the few rules of style that can be counted.
+// to which package, who joins the paths of a record, who writes files, how much a folder weighs, and the few rules of
+// style that can be counted.
 //
 // Every Go file is read, whatever system it is built for: an import in a file for Windows only
 // counts too. The folder to check is the one argument.
@@ -37,7 +38,7 @@ var layers = map[string][]string{
 	"render":    {"notebooks", "runs", "render"},
 	"cmd":       {"notebooks", "runs", "engine", "render", "cmd", "docs"},
 	"bench":     {"notebooks", "runs", "engine", "cmd"},
-	"docs":      {}, // docs/schemas holds the schemas for programs that need them
+	"docs":      {},
 	"examples":  {},
 }
 
@@ -130,7 +131,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: house FOLDER")
 		os.Exit(2)
 	}
-	found, files, err := check(os.DirFS(os.Args[1]))
+	root := os.DirFS(os.Args[1])
+	found, files, err := check(root)
+	if err == nil {
+		var heavy []string
+		heavy, err = checkWeight(root)
+		found = append(found, heavy...)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
 		os.Exit(2)
@@ -150,21 +157,8 @@ func main() {
 // check returns what is wrong below root, one finding a line, and how many files it read.
 func check(root fs.FS) (found []string, files int, err error) {
 	documented := map[string]bool{} // folder of a package → one of its files has a package comment
-	err = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") ||
-			d.Name() == "testdata"):
-			return fs.SkipDir
-		case d.IsDir() || path.Ext(name) != ".go":
-			return nil
-		}
+	err = sources(root, func(name string, src []byte) error {
 		files++
-		src, err := fs.ReadFile(root, name)
-		if err != nil {
-			return err
-		}
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, name, src, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
@@ -189,6 +183,27 @@ func check(root fs.FS) (found []string, files int, err error) {
 	}
 	slices.Sort(found)
 	return found, files, err
+}
+
+// sources calls visit with each Go file below root. What lies in testdata, or in a folder whose name begins with . or _,
+// is not part of the module.
+func sources(root fs.FS, visit func(name string, src []byte) error) error {
+	return fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") ||
+			d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(name) != ".go":
+			return nil
+		}
+		src, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		return visit(name, src)
+	})
 }
 
 func checkImports(set *token.FileSet, file *ast.File, name string) (found []string) {
@@ -289,8 +304,8 @@ func checkRecordPaths(set *token.FileSet, file *ast.File, name string) (found []
 // openers are the files of package runs that may open files themselves: those of runs.Writer, the journal, which has
 // one; locks, marks, the reserve and a random key, which hold no text; OUTPUT, which is not in the store; and data, which
 // is kept as a run wrote it.
-var openers = []string{"writer.go", "files.go", "journal.go", "lock.go", "open.go", "claim.go", "reserve.go",
-	"approvals.go", "staged.go", "data.go"}
+var openers = []string{"writer.go", "files.go", "journal.go", "lock.go", "claim.go", "reserve.go",
+	"approvals.go", "data.go"}
 
 // checkStoreFiles finds files of a store that are not written by runs.Writer, which masks the secrets of a run.
 func checkStoreFiles(set *token.FileSet, file *ast.File, name string) (found []string) {

@@ -319,7 +319,7 @@ func (f *finder) test(ctx context.Context, commit worktree.OID) (*Tested, error)
 		return t, nil
 	}
 	if gates := plan.Gates(); len(gates) > 0 {
-		t.Verdict, t.Value = Skipped, "blocked: "+gates[0].Blocker().Line()
+		t.Verdict, t.Value = Skipped, "blocked: "+gates[0].Line()
 		return t, nil
 	}
 	if f.askKept(t, plan) {

@@ -317,8 +317,9 @@ func (r *rounds) run(ctx context.Context, on string, overlay []worktree.Restored
 	out := &outcome{steps: map[notebooks.StepID]*judgedStep{}}
 	defer func() { out.took = j.eng.Now().Sub(began) }()
 	req := engine.Request{Path: r.name, Source: r.source, Repository: j.repo.Root(), Base: j.base.Commit,
-		Dirty: engine.DirtyIgnore, Assets: api.AssetsFolder(""), Reverse: overlay, RunTimeout: j.Limit,
-		Reuse: engine.ReuseOff, KeepGoing: true, Judge: &engine.JudgeRequest{Changing: r.changing(), Env: runEnv(only)}}
+		Dirty: engine.DirtyIgnore, Assets: api.AssetsFolder(""), Reverse: overlay,
+		Options: runs.Options{RunTimeoutNS: int64(j.Limit)}, Reuse: engine.ReuseOff, KeepGoing: true,
+		Judge: &engine.JudgeRequest{Changing: r.changing(), Env: runEnv(only)}}
 	var ran *engine.Result
 	var refused, err error
 	if s := cmp.Or(r.pair[1], r.pair[0]); s != nil {

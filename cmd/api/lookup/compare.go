@@ -72,11 +72,7 @@ func (r Reader) compared(p Place, archive bool, outputs map[runs.Digest][]string
 		}
 		return sheet.OfRun(run), nil
 	}
-	read := p.read
-	if read == nil {
-		read = func() ([]byte, error) { return r.read(p.path) }
-	}
-	src, err := read()
+	src, err := r.readPlace(p)
 	if err != nil {
 		return nil, err
 	}

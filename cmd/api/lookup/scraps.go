@@ -196,16 +196,19 @@ func (r Reader) Scraps(places []Place, add func(*documents.Recorded), unread fun
 	}
 }
 
+func (r Reader) readPlace(p Place) ([]byte, error) {
+	if p.read != nil {
+		return p.read()
+	}
+	return r.read(p.path)
+}
+
 // scrapsOf reads one place. outputs are the kept runs by the digest of their outputs.
 func (r Reader) scrapsOf(p Place, outputs func() map[runs.Digest][]string) (*documents.Recorded, error) {
 	if p.run {
 		return recordOf(p.path)
 	}
-	read := p.read
-	if read == nil {
-		read = func() ([]byte, error) { return r.read(p.path) }
-	}
-	src, err := read()
+	src, err := r.readPlace(p)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,6 @@ import (
 
 // side is one of the two runs.
 type side struct {
-	record *runs.Record
 	run    *runs.Run
 	source []byte
 	output compare.Output
@@ -84,7 +83,7 @@ func load(record *runs.Record) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &side{record: record, run: run, source: source}
+	s := &side{run: run, source: source}
 	name := run.OutputFile()
 	var made bytes.Buffer // both are made by this version, whichever made the runs
 	if err := api.FoldView(&made, record, run, source, name); err != nil {

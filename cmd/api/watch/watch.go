@@ -64,7 +64,6 @@ type loop struct {
 	whole   *judged // of the last of these that is no fork
 	source  []byte  // of the notebook, when the last run began
 	started time.Time
-	begun   Beginning
 	cancel  context.CancelCauseFunc // of the run in progress; nil: none is
 	ended   chan State
 	again   []string // what was saved during the run in progress, which has been ended for it; nil: nothing was
@@ -161,7 +160,7 @@ func (o *Options) once(ctx context.Context, eng *engine.Engine, b Beginning) (*e
 
 // start begins a run.
 func (l *loop) start(ctx context.Context, b Beginning) {
-	l.begun, l.started, l.again = b, time.Now(), nil
+	l.started, l.again = time.Now(), nil
 	if text, err := os.ReadFile(l.Options.Notebook); err == nil { // before the run reads it
 		l.source = text
 	}

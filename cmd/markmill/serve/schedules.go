@@ -35,13 +35,7 @@ type scheduledDoc struct {
 
 // scheduledRow is a notebook with a schedule.
 type scheduledRow struct {
-	Notebook string          `json:"notebook"`
-	Cron     string          `json:"cron"`
-	Timezone string          `json:"timezone"`
-	Next     time.Time       `json:"next,omitzero"`
-	State    *schedule.State `json:"state,omitempty"`
-	Error    string          `json:"error,omitzero"`
-
+	schedule.Listed
 	times  schedule.Times
 	now    time.Time
 	HasRun bool `json:"-"` // the record of the newest run is here

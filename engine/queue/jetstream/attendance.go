@@ -49,9 +49,6 @@ func (q *Queue) Since(ctx context.Context, job string, after uint64) (list []que
 	}
 }
 
-// NoJob is the error of a job that is not there.
-func NoJob(id string) error { return noJob(id) }
-
 // Tail returns the last bytes of a file of a record.
 func (q *Queue) Tail(ctx context.Context, f queue.File, most int64) ([]byte, error) {
 	last := f

@@ -20,7 +20,8 @@ func refused(format string, args ...any) *notebooks.Error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf(format, args...)}
 }
 
-func noJob(id string) error {
+// NoJob is the error of a job that is not there.
+func NoJob(id string) error {
 	err := refused("there is no job %s", id)
 	err.Hint = "markmill jobs lists them; markmill jobs prune removes those that ended long ago"
 	return err
@@ -120,7 +121,7 @@ func (q *Queue) Job(ctx context.Context, id string) (*queue.History, error) {
 		return nil, err
 	}
 	if h == nil {
-		return nil, noJob(id)
+		return nil, NoJob(id)
 	}
 	return h.History, nil
 }
@@ -133,7 +134,7 @@ func (q *Queue) Answer(ctx context.Context, id string, e *queue.Entry) (*queue.J
 	case err != nil:
 		return nil, err
 	case h == nil:
-		return nil, noJob(id)
+		return nil, NoJob(id)
 	case h.State != queue.StateUnapproved:
 		return nil, refused("job %s waits for no approval: it is %s", id, h.State)
 	}
@@ -165,7 +166,7 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 		case err != nil:
 			return nil, err
 		case h == nil:
-			return nil, noJob(id)
+			return nil, NoJob(id)
 		case h.State.Ended():
 			return nil, refused("job %s has ended already: %s", id, h.State)
 		case h.State == queue.StateEnqueued, h.State == queue.StateHeld, h.State == queue.StateUnapproved:
@@ -223,7 +224,7 @@ func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time)
 	case err != nil:
 		return nil, err
 	case h == nil:
-		return nil, noJob(id)
+		return nil, NoJob(id)
 	case h.State == queue.StateCompleted:
 		return nil, refused("job %s has passed, and there is nothing to do again", id)
 	case h.State.Ended():
