@@ -3,23 +3,23 @@ package main
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
+	"markmill/cmd/markmill/mcp"
 	"markmill/engine"
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 )
-
-// mcpProgram is the server, which lies beside markmill. docs/performance.md says why it is a program of its own.
-const mcpProgram = "markmill-mcp"
 
 func (a *app) mcpCommand() *cobra.Command {
 	var repo string
@@ -29,13 +29,13 @@ func (a *app) mcpCommand() *cobra.Command {
 		Long: `Serves one client over standard input and output, by the Model Context Protocol: tools that inspect, check,
 run, show, compare and verify notebooks and runs, make notebooks and edit their steps. A client can name files below the
 repository only. No tool approves, accepts, signs, applies a change, or changes policy. docs/mcp.md has the tools,
-and the lines that configure agents. The program markmill-mcp, which must lie beside markmill, is the server.
+and the lines that configure agents.
 
 Whatever a notebook says, its steps run in the sandbox (as with sandbox: required), in a worktree, and without secrets,
 copied files and network, unless it stands byte for byte in the commit that is checked out when the server starts.
 --allow lifts parts of that: unsandboxed, in-place, secrets, copy, network.
 
-Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repository is not there.`,
+Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not there.`,
 		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo " +
 			"/src/project",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -47,20 +47,21 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the server or the repos
 			if err != nil {
 				return err
 			}
-			server, self, err := sibling(mcpProgram)
+			self, err := os.Executable()
 			if err != nil {
 				return err
 			}
-			options := []string{"-program=" + self, "-is=" + version().Version, "-root=" + root, "-store=" + store,
-				"-floor=" + string(codec.RawOf(floor))}
+			o := mcp.Options{Program: self, Version: version().Version, Root: root, Store: store,
+				Floor: string(codec.RawOf(floor))}
 			if why, lift := floor.Unheld(func(need sandbox.Need) sandbox.Offer {
 				return sandbox.Probe(c.Context(), self, need)
 			}); why != "" {
-				notice := why + ". Runs are blocked; an operator lifts that with markmill mcp --allow " + lift
-				a.tell("markmill: %s\n", plain.Escape(notice))
-				options = append(options, "-notice="+notice)
+				o.Notice = why + ". Runs are blocked; an operator lifts that with markmill mcp --allow " + lift
+				a.tell("markmill: %s\n", plain.Escape(o.Notice))
 			}
-			return become(server, append([]string{mcpProgram}, options...)...)
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return mcp.Serve(ctx, os.Stdin, a.stdout, o)
 		},
 	}
 	c.AddCommand(a.mcpWrite())

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"markmill/cmd/markmill/mcp"
 	"markmill/engine/process"
 	"markmill/engine/sandbox"
 	"markmill/runs/testhome"
@@ -26,9 +25,6 @@ import (
 // markmill on its PATH, once it has called builtProgram.
 func TestMain(m *testing.M) {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-	if name == mcpProgram {
-		os.Exit(mcp.Main(os.Args[1:]))
-	}
 	if slices.Contains([]string{"markmill", "glue", "scrap", "check", sandbox.HelperName, process.WardenName,
 		process.PlaceName}, name) {
 		os.Exit(Main())

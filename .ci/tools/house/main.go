@@ -69,8 +69,7 @@ var libraries = []library{
 	{"github.com/hashicorp/go-retryablehttp", "cmd/markmill/remote", false, storage},
 	{"github.com/hiddeco/sshsig", "runs/sshsig", false, "SSH signatures are made and read by runs/sshsig"},
 	{"github.com/google/jsonschema-go", "cmd/markmill/mcp", false, "schemas are those of docs/schemas"},
-	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp, which " +
-		"only cmd/markmill-mcp and cmd/markmill-serve link"},
+	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp"},
 	{"github.com/nats-io", "engine/queue/jetstream", false, "jobs are kept by engine/queue/jetstream, which only " +
 		"cmd/markmill-queue links"},
 	{"html/template", "cmd/markmill/serve", false, "pages that are served are made by cmd/markmill/serve, which only " +
