@@ -61,7 +61,7 @@ func (a *app) launch(ctx context.Context, o *launchOptions, server queue.Server,
 	if server.URL == "" && os.Getenv("MARKMILL_NATS") == "" && o.where == "slurm" {
 		return usagef("workers on other machines need a server: name it with --nats URL or MARKMILL_NATS")
 	}
-	_, self, err := sibling(queueProgram)
+	_, self, err := sibling(serverProgram)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func slurmScript(count int, argv []string) string {
 func (o *launchOptions) kubernetesJob(argv []string) (string, error) {
 	if o.image == "" {
 		return "", usagef(
-			"--launch kubernetes needs --image, of a container with markmill and markmill-queue on its PATH")
+			"--launch kubernetes needs --image, of a container with markmill and markmill-server on its PATH")
 	}
 	if !name1123.MatchString(o.secret) {
 		return "", usagef("--secret %q cannot name a secret of Kubernetes: use a-z, 0-9, - and .", o.secret)

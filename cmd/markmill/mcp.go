@@ -4,8 +4,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -129,24 +127,4 @@ func (a *app) floor(root string, lifted []string) (floor *engine.Floor, store st
 		return nil, "", usagef("--allow: %v", err)
 	}
 	return floor, a.storeAt(api.RootOf(src)).Dir, nil
-}
-
-// sibling finds a program of Markmill's that lies beside this one.
-func sibling(name string) (program, self string, err error) {
-	self, err = os.Executable()
-	if err == nil {
-		self, err = filepath.EvalSymlinks(self)
-	}
-	if err != nil {
-		return "", "", err
-	}
-	program = filepath.Join(filepath.Dir(self), name)
-	if runtime.GOOS == "windows" {
-		program += ".exe"
-	}
-	if _, err := os.Stat(program); err != nil {
-		return "", "", usagef("the program %s is not there; it comes with each package of Markmill, and in its source "+
-			"go build -o %s ./cmd/%s makes it", program, filepath.Dir(self), name)
-	}
-	return program, self, nil
 }

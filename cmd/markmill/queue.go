@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +29,9 @@ import (
 	"markmill/runs"
 )
 
-// queueProgram holds the queue; it lies beside markmill. docs/queue.md says why it is a program of its own.
-const queueProgram = "markmill-queue"
+// serverProgram has the workbench and the queue; it lies beside markmill. docs/performance.md says why it is a program
+// of its own.
+const serverProgram = "markmill-server"
 
 // queueOptions are the options of all commands of the queue.
 type queueOptions struct {
@@ -77,12 +79,32 @@ func (a *app) becomeQueue(call *queue.Call) error {
 	if err != nil {
 		return err
 	}
-	return become(program, queueProgram, string(text))
+	return become(program, serverProgram, string(text))
+}
+
+// sibling finds a program of Markmill's that lies beside this one.
+func sibling(name string) (program, self string, err error) {
+	self, err = os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	program = filepath.Join(filepath.Dir(self), name)
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if _, err := os.Stat(program); err != nil {
+		return "", "", usagef("the program %s is not there; it comes with each package of Markmill, and in its source "+
+			"go build -o %s%c ./cmd/... makes it", program, filepath.Dir(self), filepath.Separator)
+	}
+	return program, self, nil
 }
 
 // encoded returns the queue's program, and what it is started with.
 func encoded(call *queue.Call) (program string, text []byte, err error) {
-	if program, call.Program, err = sibling(queueProgram); err != nil {
+	if program, call.Program, err = sibling(serverProgram); err != nil {
 		return "", nil, err
 	}
 	text, err = codec.Marshal(call)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("go"); err != nil || runtime.GOOS == "windows" {
-		t.Skip("there is no go to build markmill-queue, or no shell for its notebooks")
+		t.Skip("there is no go to build markmill-server, or no shell for its notebooks")
 	}
 	builtProgram(t)
 	buildQueue(t)
@@ -26,7 +28,7 @@ func TestQueue(t *testing.T) {
 // buildQueue builds the program beside markmill, and the server of scripts whose workers share only the network.
 func buildQueue(t *testing.T) {
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", testSetup.binaries+"/",
-		"markmill/cmd/markmill-queue", "github.com/nats-io/nats-server/v2")
+		"markmill/cmd/markmill-server", "github.com/nats-io/nats-server/v2")
 	cmd.Dir, cmd.Env = testSetup.source, testSetup.env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -59,6 +61,27 @@ func natsServer(t *testing.T) string {
 		}
 		if time.Since(begin) > time.Minute {
 			t.Fatalf("the server names no port: %v, %v", files, err)
+		}
+	}
+}
+
+// TestServerMissing: without the server beside it, markmill says in one line what brings it.
+func TestServerMissing(t *testing.T) {
+	t.Parallel()
+	alone := filepath.Join(t.TempDir(), "markmill")
+	if err := os.Link(builtProgram(t), alone); err != nil {
+		t.Skip(err)
+	}
+	want := fmt.Sprintf("go build -o %s/ ./cmd/... makes it\n", filepath.Dir(alone))
+	for _, words := range [][]string{{"serve"}, {"jobs"}, {"jobs", "list", "--json"}, {"worker", "--drain"}} {
+		cmd := exec.Command(alone, words...)
+		cmd.Dir = t.TempDir()
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		err := cmd.Run()
+		if said := stderr.String(); cmd.ProcessState.ExitCode() != exitUsage || !strings.HasSuffix(said, want) ||
+			strings.Count(said, "\n") != 1 {
+			t.Errorf("%v: %v: %s", words, err, said)
 		}
 	}
 }

@@ -13,9 +13,6 @@ import (
 	"markmill/engine/worktree"
 )
 
-// serveProgram is the workbench, which lies beside markmill.
-const serveProgram = "markmill-serve"
-
 func (a *app) serveCommand() *cobra.Command {
 	o := &serveOptions{}
 	c := &cobra.Command{
@@ -27,7 +24,7 @@ then the next one. Whoever signs in so acts as you.
 
 With --tokens people sign in with tokens of their own, and records name them. Programs have /api/v1, /events and /mcp.
 On another address than the loopback interface it needs --tokens, and TLS: --cert and --key, or a proxy (--proxy). The
-program markmill-serve, which must lie beside markmill, is the server. docs/serve.md has the pages, the API and the
+program markmill-server, which must lie beside markmill, is the server. docs/serve.md has the pages, the API and the
 rules of safety.
 
 Runs that it has started go on when it ends (Ctrl-C).
@@ -42,11 +39,12 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 			if err != nil {
 				return err
 			}
-			server, self, err := sibling(serveProgram)
+			server, self, err := sibling(serverProgram)
 			if err != nil {
 				return err
 			}
-			return become(server, o.args(serveProgram, "-program="+self, "-is="+version().Version, "-root="+root)...)
+			return become(server, o.args(serverProgram, "serve", "-program="+self, "-is="+version().Version,
+				"-root="+root)...)
 		},
 	}
 	o.flags(c.Flags())
@@ -103,14 +101,15 @@ Exit codes: 0 made, 2 the file or the name cannot be used.`,
 			if tokens == "" {
 				return usagef("say with --tokens FILE where the token's hash goes")
 			}
-			server, _, err := sibling(serveProgram)
+			server, _, err := sibling(serverProgram)
 			if err != nil {
 				return err
 			}
 			if words[0] == "" {
 				return usagef("a token needs a name")
 			}
-			return become(server, serveProgram, "-program=-", "-token="+words[0], "-role="+role, "-tokens="+tokens)
+			return become(server, serverProgram, "serve", "-program=-", "-token="+words[0], "-role="+role,
+				"-tokens="+tokens)
 		},
 	}
 	f := c.Flags()

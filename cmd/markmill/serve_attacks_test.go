@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	workbench "markmill/cmd/markmill/serve"
+	workbench "markmill/cmd/markmill-server/serve"
 	"markmill/runs"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	workbench "markmill/cmd/markmill/serve"
+	workbench "markmill/cmd/markmill-server/serve"
 	"markmill/runs"
 )
 

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	workbench "markmill/cmd/markmill/serve"
+	workbench "markmill/cmd/markmill-server/serve"
 	"markmill/notebooks/codec"
 	"markmill/runs"
 )

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	workbench "markmill/cmd/markmill/serve"
+	workbench "markmill/cmd/markmill-server/serve"
 	"markmill/notebooks/codec"
 )
 

@@ -75,7 +75,7 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep, store runs.S
 			Project: filepath.Base(s.Engine.Source.Root()), By: a.userName(),
 			Email: s.Engine.Source.Email(), Host: host}}
 	call := a.callFor("sweep", &o.queueOptions, store, s.Engine.Source)
-	program, self, err := sibling(queueProgram)
+	program, self, err := sibling(serverProgram)
 	if err != nil {
 		return nil, err
 	}

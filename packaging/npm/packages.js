@@ -41,7 +41,7 @@ for (const name of named.length ? named : Object.keys(platforms)) {
   const [GOOS, GOARCH] = platforms[name];
   const folder = resolve(out, name);
   write(folder, { name: `@markmill/${name}`, ...about, os: [os], cpu: [cpu] });
-  const programs = ["markmill", "markmill-queue", "markmill-serve"]; // markmill starts the others
+  const programs = ["markmill", "markmill-server"]; // markmill starts the other
   const env = { GOFLAGS: "-trimpath", ...process.env, GOOS, GOARCH, CGO_ENABLED: "0" };
   const build = ["build", "-ldflags=-s -w", "-o", folder + sep, ...programs.map((name) => `./cmd/${name}`)];
   execFileSync("go", build, { cwd: root, env, stdio: "inherit" });

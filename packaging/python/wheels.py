@@ -77,11 +77,11 @@ def entry_points() -> str:
 
 
 def programs(target: str) -> dict[str, bytes]:
-    """Builds the program, and those that markmill serve and markmill submit start, for a platform of Go's."""
+    """Builds the program, and the server that it starts, for a platform of Go's."""
     system, processor = target.split("/")
     with tempfile.TemporaryDirectory() as folder:
         env = {"GOFLAGS": "-trimpath", **os.environ, "GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0"}
-        packages = [f"./cmd/{name}" for name in ("markmill", "markmill-queue", "markmill-serve")]
+        packages = [f"./cmd/{name}" for name in ("markmill", "markmill-server")]
         command = ["go", "build", "-ldflags=-s -w", "-o", folder + os.sep, *packages]
         subprocess.run(command, cwd=ROOT, env=env, check=True)
         return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}

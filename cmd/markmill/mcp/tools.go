@@ -298,15 +298,15 @@ func tools() []tool {
 			}),
 		define("query", "Query the index of runs", reads, "runs-query",
 			"Ask the index of the runs in SQL, read-only. Views: runs, steps, "+
-				"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their "+
-				"columns.",
+				"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows "+
+				"their columns.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
 				doc, err := s.Document(ctx, "runs", "query", "--json", "--", in.SQL)
 				return answer{doc: doc, more: "Choose fewer columns or rows."}, err
 			}),
 		define("review", "Review the branch", reads, "review",
 			"Show what the reviewer of this branch will see: weakened "+
-			"rules, contracts and tests first, then every notebook and output that differs.",
+				"rules, contracts and tests first, then every notebook and output that differs.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in reviewArgs) (answer, error) {
 				args := []string{"review", "--json"}
 				if in.Revisions != "" {
@@ -324,17 +324,17 @@ func tools() []tool {
 			}),
 		define("outdated", "Run what is outdated", starts, "gate",
 			"Run every notebook whose output is not current, each "+
-			"to the output and with the parameters that it has: what makes the gate pass after a change of the code. "+
-			"Uncommitted changes count. Returns what the gate says afterwards.", (*server).runOutdated),
+				"to the output and with the parameters that it has: what makes the gate pass after a change of the "+
+				"code. Uncommitted changes count. Returns what the gate says afterwards.", (*server).runOutdated),
 		define("new_notebook", "Write a notebook", writes, "mcp-notebook",
 			"Write a notebook: with the given content, or "+
-			"from a template. One with mistakes is refused.", (*server).create),
+				"from a template. One with mistakes is refused.", (*server).create),
 		define("edit_step", "Edit a step", writes, "mcp-notebook",
 			"Replace the code of one step of a notebook (Markdown "+
-			"or Jupyter); everything else stays. A mistake more is refused.", (*server).edit),
+				"or Jupyter); everything else stays. A mistake more is refused.", (*server).edit),
 		define("add_step", "Add a step", writes, "mcp-notebook",
 			"Add a step, with prose before it, to a notebook in "+
-			"Markdown; everything else stays. A mistake more is refused.", (*server).add),
+				"Markdown; everything else stays. A mistake more is refused.", (*server).add),
 	}
 }
 

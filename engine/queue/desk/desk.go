@@ -1,5 +1,5 @@
-// Package desk has the questions that the workbench (cmd/markmill/serve) asks the program that holds the queue, and
-// the answers. They go as net/rpc over a pipe, both programs being of the same version.
+// Package desk has the questions that the workbench (cmd/markmill-server/serve) asks the process that holds the queue,
+// and the answers. They go as net/rpc over a pipe, both processes being of the same version.
 package desk
 
 import (

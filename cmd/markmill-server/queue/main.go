@@ -40,7 +40,7 @@ type program struct {
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
 	if len(args) != 1 {
-		return p.fail(&notebooks.Error{Kind: notebooks.KindOption, Msg: "markmill-queue is started by markmill " +
+		return p.fail(&notebooks.Error{Kind: notebooks.KindOption, Msg: "markmill-server is started by markmill " +
 			"submit, worker and jobs", Hint: "run one of these"})
 	}
 	text, err := []byte(args[0]), error(nil)
@@ -95,7 +95,7 @@ func (p *program) do(ctx context.Context) (int, error) {
 		"alerts-mute":  p.mute, "alerts-unmute": p.endMute, "alerts-mutes": p.listMutes, "desk": p.desk}
 	command := commands[p.Do]
 	if command == nil {
-		return 0, fmt.Errorf("markmill-queue of another version: it does not know %q", p.Do)
+		return 0, fmt.Errorf("markmill-server of another version: it does not know %q", p.Do)
 	}
 	err := os.MkdirAll(p.Store, 0o755)
 	if err == nil {

@@ -48,7 +48,7 @@ func TestStorm(t *testing.T) {
 	if bin == "" {
 		bin = t.TempDir()
 		build := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin+"/", "markmill/cmd/markmill",
-			"markmill/cmd/markmill-queue", "github.com/nats-io/nats-server/v2")
+			"markmill/cmd/markmill-server", "github.com/nats-io/nats-server/v2")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -479,7 +479,7 @@ func (s *storm) startWorker(i int) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.workers[i] = s.start(len(s.servers)+i, dir, "markmill-queue", string(text))
+	s.workers[i] = s.start(len(s.servers)+i, dir, "markmill-server", string(text))
 }
 
 // end kills a process, which is stopped perhaps, and waits for its end.

@@ -313,7 +313,7 @@ func firstRun(events *os.File) runs.RunID {
 
 // scratch is a file without a name.
 func scratch() (*os.File, error) {
-	file, err := os.CreateTemp("", "markmill-serve-*")
+	file, err := os.CreateTemp("", "markmill-server-*")
 	if err == nil {
 		_ = os.Remove(file.Name()) // Windows keeps it until it is closed
 	}

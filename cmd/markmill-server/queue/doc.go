@@ -1,4 +1,4 @@
-// Package queue is the program that markmill submit, worker and jobs start (cmd/markmill-queue).
+// Package queue is the program that markmill submit, worker and jobs start (cmd/markmill-server).
 //
 // Begin at Main (main.go), and for a job at worker.do (job.go). The package owns what a worker does with a job: which
 // repository it runs in, which run it resumes, what it publishes and when (publish.go), and what the end of the run

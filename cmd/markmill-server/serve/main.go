@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// Main is the program markmill-serve; it returns the exit code.
+// Main is markmill serve; it returns the exit code.
 func Main(args []string) int {
 	var o Options
-	f := flag.NewFlagSet("markmill-serve", flag.ContinueOnError)
+	f := flag.NewFlagSet("markmill-server serve", flag.ContinueOnError)
 	f.StringVar(&o.Program, "program", "", "path of markmill")
 	f.StringVar(&o.Version, "is", "", "version of markmill")
 	f.StringVar(&o.Root, "root", ".", "root of the repository, or a folder outside one")
@@ -33,7 +33,7 @@ func Main(args []string) int {
 		return 2
 	}
 	if o.Program == "" || f.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "markmill-serve: markmill serve starts this program; run that")
+		fmt.Fprintln(os.Stderr, "markmill-server: markmill serve starts this program; run that")
 		return 2
 	}
 	if *token != "" {
