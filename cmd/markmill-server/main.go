@@ -6,13 +6,11 @@ package main
 import (
 	"os"
 
+	"markmill/cmd/cli"
 	"markmill/cmd/markmill-server/queue"
 	"markmill/cmd/markmill-server/serve"
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		os.Exit(serve.Main(os.Args[2:]))
-	}
-	os.Exit(queue.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Main(&cli.Server{Queue: queue.Do, Serve: serve.Serve, AddToken: serve.AddToken}))
 }

@@ -1,4 +1,4 @@
-// Package schemas holds the JSON Schemas of what the commands print with --json. TestSchemas of cmd/markmill makes them
+// Package schemas holds the JSON Schemas of what the commands print with --json. TestSchemas of cmd/cli makes them
 // from the Go types.
 package schemas
 

@@ -94,9 +94,9 @@ var writers = []writer{
 	{"cmd/api/retest/run.go", "nothing: it only reads below a folder"},
 	{"cmd/api/schedules", "the state of schedules, in the store, and a temporary folder"},
 	{"cmd/api/views.go", "the views of a record"},
-	{"cmd/markmill/convert.go", "nothing: it only reads below a folder"},
+	{"cmd/cli/convert.go", "nothing: it only reads below a folder"},
 	{"cmd/markmill/mcp/edit.go", "a temporary folder"},
-	{"cmd/markmill/pager.go", "pages in the cache"},
+	{"cmd/cli/pager.go", "pages in the cache"},
 	{"cmd/markmill-server/queue", "the folders of workers, records that come back, and parts of them"},
 	{"cmd/markmill-server/serve/launch.go", "temporary files without a name; it only looks at notebooks"},
 	{"cmd/markmill-server/serve/tokens.go", "the tokens of the workbench, in the file that its operator names"},
@@ -110,8 +110,8 @@ var settled = []writer{
 	{"cmd/api/agents/admit.go", "markmill.yaml, for agents admit"},
 	{"cmd/api/gitsetup/attributes.go", "attributes, for git install"},
 	{"cmd/api/maintenance/schedule.go", "units of systemd, for schedule install"},
-	{"cmd/markmill/merge.go", "the file that Git gives its merge driver"},
-	{"cmd/markmill/new.go", "a notebook that must not exist"},
+	{"cmd/cli/merge.go", "the file that Git gives its merge driver"},
+	{"cmd/cli/new.go", "a notebook that must not exist"},
 }
 
 // writing are the functions that make or replace files by their paths.

@@ -36,26 +36,9 @@ type program struct {
 	stdout, stderr io.Writer
 }
 
-// Main is the program; it returns the exit code. Its argument is a queue.Call as JSON, "-" for standard input.
-func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
-	if len(args) != 1 {
-		return p.fail(&notebooks.Error{Kind: notebooks.KindOption, Msg: "markmill-server is started by markmill " +
-			"submit, worker and jobs", Hint: "run one of these"})
-	}
-	text, err := []byte(args[0]), error(nil)
-	if args[0] == "-" {
-		text, err = io.ReadAll(stdin)
-	}
-	if err == nil {
-		err = codec.Unmarshal(text, &p.Call)
-	}
-	if err != nil {
-		return p.fail(fmt.Errorf("what markmill asks for cannot be read: %w", err))
-	}
-	if p.Server.URL == "" { // not in the call, which is an argument that others see: it may have a password
-		p.Server.URL = os.Getenv("MARKMILL_NATS")
-	}
+// Do does a call, and returns the exit code.
+func Do(call queue.Call, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{Call: call, stdin: stdin, stdout: stdout, stderr: stderr}
 	ctx, stop := p.interruptible()
 	defer stop()
 	code, err := p.do(ctx)
@@ -88,14 +71,14 @@ func (p *program) interruptible() (context.Context, func()) {
 func (p *program) do(ctx context.Context) (int, error) {
 	commands := map[string]func(context.Context) (int, error){"submit": p.submit, "worker": p.work, "list": p.list,
 		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob,
-		"pause": p.pause, "resume": p.resume, "steer": p.steer, "answer": p.answer, "sweep": p.sweep, "prune": p.prune,
+		"pause": p.pause, "resume": p.resume, "steer": p.steer, "answer": p.answer, "rows": p.sweep, "prune": p.prune,
 		"alerts-deliver": p.deliverAlerts, "alerts-list": p.listAlerts, "alerts-show": p.showAlert,
 		"alerts-retry": p.retryAlert, "scheduler": p.schedule, "pause-schedule": p.pauseSchedule,
 		resumeSchedule: p.pauseSchedule,
 		"alerts-mute":  p.mute, "alerts-unmute": p.endMute, "alerts-mutes": p.listMutes, "desk": p.desk}
 	command := commands[p.Do]
 	if command == nil {
-		return 0, fmt.Errorf("markmill-server of another version: it does not know %q", p.Do)
+		return 0, fmt.Errorf("the queue knows no %q", p.Do)
 	}
 	err := os.MkdirAll(p.Store, 0o755)
 	if err == nil {
@@ -104,7 +87,7 @@ func (p *program) do(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	writes := p.Do == "submit" || p.Do == "worker" || p.Do == "sweep" || p.Do == "scheduler"
+	writes := p.Do == "submit" || p.Do == "worker" || p.Do == "rows" || p.Do == "scheduler"
 	files, err := place(ctx, p.Server.Files, writes)
 	if err != nil {
 		return 0, err

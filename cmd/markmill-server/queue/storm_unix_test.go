@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -452,15 +453,14 @@ func (s *storm) until(what string, done func() bool) {
 // startWorker starts a worker. With a server it shares nothing but the network with the others, and the first alone has
 // a repository with the commit of the jobs, the second has none, and the third has one with another commit.
 func (s *storm) startWorker(i int) {
-	call, dir := s.call, ""
-	call.Do = "worker"
+	repo, dir := s.root, ""
+	words := []string{"worker", "--queue=" + strings.Join(s.call.Queues, ","), "--lease=" + stormLease.String(),
+		"--label=" + strings.Join(s.call.Labels, ","), "--jobs=" + strconv.Itoa(s.call.Jobs)}
 	if len(s.servers) > 0 {
 		dir = s.home(i)
-		repo := filepath.Join(dir, "repo")
-		call.Server.CA = s.options().CA
-		call.Root, call.Store = repo, filepath.Join(repo, ".markmill")
-		if i == 1 {
-			call.Root = ""
+		repo = filepath.Join(dir, "repo")
+		if ca := s.options().CA; ca != "" {
+			words = append(words, "--nats-ca="+ca)
 		}
 		if _, err := os.Stat(repo); err != nil {
 			if err := os.MkdirAll(repo, 0o755); err != nil {
@@ -475,11 +475,10 @@ func (s *storm) startWorker(i int) {
 			}
 		}
 	}
-	text, err := codec.Marshal(call)
-	if err != nil {
-		s.Fatal(err)
+	if dir == "" || i != 1 {
+		words = append(words, "--repo="+repo)
 	}
-	s.workers[i] = s.start(len(s.servers)+i, dir, "markmill-server", string(text))
+	s.workers[i] = s.start(len(s.servers)+i, dir, "markmill", words...)
 }
 
 // end kills a process, which is stopped perhaps, and waits for its end.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -12,10 +13,12 @@ import (
 	"time"
 
 	"markmill/cmd/api"
+	"markmill/cmd/markmill-server/workbench"
 	"markmill/cmd/markmill/child"
 	"markmill/cmd/markmill/mcp"
 	"markmill/engine"
 	"markmill/engine/worktree"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/html"
 	"markmill/runs"
@@ -23,22 +26,7 @@ import (
 )
 
 // Options configure the workbench.
-type Options struct {
-	Program string // path of markmill
-	Version string // of markmill
-	Root    string // of the repository, or a folder outside one
-	Listen  string // host and port; a port of 0 is any that is free
-	Role    role   // of those who sign in with an address that is printed
-	User    string // whose program it is: the actor of every action, for a person who has signed in with a token
-
-	Cert, Key   string   // files of TLS; "" is plain HTTP
-	Hosts       []string // names under which it is reached, besides those of the certificate
-	Proxies     []string // addresses and networks of a proxy that names its users
-	ProxyHeader string   // in which header
-	Webhook     string   // file of the secret of webhooks; "" is WebhookVariable
-	Tokens      string   // file of people and their roles; "" is nobody: whoever has a printed address acts as User
-	Queue       []string // options of the commands of the queue
-}
+type Options = workbench.Options
 
 // Limits of what a client can take.
 const (
@@ -91,7 +79,11 @@ func newServer(o Options, d door, say func(string)) (*server, error) {
 			return nil, fmt.Errorf("--tokens %s: %w", o.Tokens, err)
 		}
 	}
-	g := newGuard(d, o.Role, people, say)
+	granted, err := parseRole(cmp.Or(o.Role, read.String()))
+	if err != nil {
+		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: "--role: " + err.Error()}
+	}
+	g := newGuard(d, granted, people, say)
 	pushes, err := newHooks(o.Webhook, g)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// detach lets a program live on when this one has gone.
+func detach(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+// become runs another program in the place of this one, which only waits for it.
+func become(program string, args ...string) error {
+	cmd := exec.Command(program, args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := cmd.Run()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		return exit(ended.ExitCode())
+	}
+	return err
+}
