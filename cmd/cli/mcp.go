@@ -37,7 +37,7 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not t
 		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo " +
 			"/src/project",
 		RunE: func(c *cobra.Command, _ []string) error {
-			root, err := a.servedRoot(repo)
+			root, _, err := a.served(repo)
 			if err != nil {
 				return err
 			}

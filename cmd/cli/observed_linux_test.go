@@ -102,11 +102,8 @@ func TestObserved(t *testing.T) {
 		t.Skip("MARKMILL_OBSERVED=1 runs it, with PostgreSQL")
 	}
 	program := builtProgram(t)
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(testSetup.binaries, serverProgram),
-		"markmill/cmd/markmill-server")
-	build.Dir, build.Env = testSetup.source, testSetup.env
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := buildServer(); err != nil {
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -433,8 +433,7 @@ Exit codes: as of its commands.`,
 	repoFlag(c.PersistentFlags(), &o.repo)
 	list := a.jobsList(&o)
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsApprove(&o), a.jobsDeny(&o), a.jobsInside("desk", &o),
-		a.jobsInside("rows", &o))
+	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsApprove(&o), a.jobsDeny(&o), a.jobsRows(&o))
 	for _, d := range []struct {
 		do, short, long, codes string
 		reason, json           bool
@@ -578,12 +577,12 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 	}
 }
 
-// jobsInside is a command that one of our programs starts: the desk answers the workbench, rows those of a sweep.
-func (a *app) jobsInside(do string, o *queueOptions) *cobra.Command {
+// jobsRows answers the requests of a sweep, which starts it.
+func (a *app) jobsRows(o *queueOptions) *cobra.Command {
 	return &cobra.Command{
-		Use: do, Hidden: true, Args: args(0, 0),
+		Use: "rows", Hidden: true, Args: args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			made, err := a.call(do, o)
+			made, err := a.call("rows", o)
 			if err != nil {
 				return err
 			}

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,20 +21,32 @@ func TestQueue(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil || runtime.GOOS == "windows" {
 		t.Skip("there is no go to build markmill-server, or no shell for its notebooks")
 	}
-	builtProgram(t)
 	buildQueue(t)
 	// The script of the files has a server of its own, because it prunes all jobs.
 	runScripts(t, "testdata/queue", "NATS="+natsServer(t), "NATS_FILES="+natsServer(t))
 }
 
-// buildQueue builds the program beside markmill, and the server of scripts whose workers share only the network.
+// buildQueue builds both programs, and the server of scripts whose workers share only the network.
 func buildQueue(t *testing.T) {
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", testSetup.binaries+"/",
-		"markmill/cmd/markmill-server", "github.com/nats-io/nats-server/v2")
+	t.Helper()
+	builtProgram(t)
+	if err := errors.Join(buildServer(), buildNATS()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// buildServer builds markmill-server beside markmill, once for all tests.
+var buildServer = sync.OnceValue(func() error { return buildBeside("markmill/cmd/markmill-server") })
+
+var buildNATS = sync.OnceValue(func() error { return buildBeside("github.com/nats-io/nats-server/v2") })
+
+func buildBeside(program string) error {
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", testSetup.binaries+"/", program)
 	cmd.Dir, cmd.Env = testSetup.source, testSetup.env
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		return fmt.Errorf("%w: %s", err, out)
 	}
+	return nil
 }
 
 // natsServer starts a server on a free port of the loopback interface, and returns its address.

@@ -66,6 +66,12 @@ func runScripts(t *testing.T, dir string, variables ...string) {
 			switch cond {
 			case "all":
 				return everything(), nil
+			case "server": // markmill-server can be built
+				_, err := exec.LookPath("go")
+				if err == nil {
+					err = buildServer()
+				}
+				return err == nil, nil
 			case "landlock":
 				return sandbox.Probe(t.Context(), "", sandbox.Need{}).Landlock >= 6, nil
 			case "namespaces":

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"markmill/cmd/api"
 	"markmill/cmd/markmill-server/workbench"
 	"markmill/engine/worktree"
 )
@@ -34,7 +35,7 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
   markmill serve --listen :8443 --cert cert.pem --key key.pem --tokens ~/.config/markmill/tokens
   markmill serve --listen :8080 --tokens tokens --proxy 10.0.0.7 --proxy-header Remote-User --host runs.example.org`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			root, err := a.servedRoot(o.repo)
+			root, src, err := a.served(o.repo)
 			if err != nil {
 				return err
 			}
@@ -49,6 +50,7 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 			defer stop()
 			o.Program, o.Version, o.Root, o.User = program, version().Version, root, a.userName()
 			o.Queue = o.queue.words()
+			o.Desk = a.server.Desk(*a.callFor("desk", &o.queue, a.storeAt(api.RootOf(src)), src))
 			return a.server.Serve(ctx, a.stdout, o.Options)
 		},
 	}
@@ -107,22 +109,22 @@ Exit codes: 0 made, 2 the file or the name cannot be used.`,
 	return c
 }
 
-// servedRoot is the root of the repository around a folder, or the folder outside of one.
-func (p *places) servedRoot(repo string) (string, error) {
+// served is the root of the repository around a folder, or the folder and nil outside of one.
+func (p *places) served(repo string) (string, *worktree.Source, error) {
 	root, err := filepath.Abs(repo)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	src, err := worktree.Open(root)
 	switch {
 	case err == nil:
 		_, err := p.store(src)
-		return src.Root(), err
+		return src.Root(), src, err
 	case !errors.Is(err, worktree.ErrNoRepository):
-		return "", troubled(err)
+		return "", nil, troubled(err)
 	}
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return "", usagef("--repo %s is no folder", repo)
+		return "", nil, usagef("--repo %s is no folder", repo)
 	}
-	return root, nil
+	return root, nil, nil
 }

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	jobs "markmill/cmd/markmill-server/queue"
+	"markmill/cmd/markmill-server/workbench"
+	"markmill/engine/queue"
 	"markmill/notebooks/codec"
 )
 
@@ -20,6 +23,12 @@ func jobDesk(t *testing.T, files map[string]string) *desk {
 	root := notebookRepository(t, files)
 	buildQueue(t)
 	return newDesk(t, root, "run")
+}
+
+// queueDesk connects a workbench to the queue, as markmill serve does.
+func queueDesk(root string) workbench.Desk {
+	return jobs.Desk(queue.Call{Root: root, Store: filepath.Join(root, ".markmill"),
+		Server: queue.Server{URL: os.Getenv("MARKMILL_NATS")}})
 }
 
 // mustRun runs the program in the repository of the workbench.

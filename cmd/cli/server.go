@@ -27,6 +27,8 @@ const (
 type Server struct {
 	// Queue does a call of the queue, and returns the exit code.
 	Queue func(call queue.Call, stdin io.Reader, stdout, stderr io.Writer) int
+	// Desk connects the workbench to the queue of a call.
+	Desk func(call queue.Call) workbench.Desk
 	// Serve serves the workbench until ctx ends.
 	Serve func(ctx context.Context, stdout io.Writer, o workbench.Options) error
 	// AddToken adds a person to a file of people, and returns the person's token.

@@ -12,5 +12,5 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Main(&cli.Server{Queue: queue.Do, Serve: serve.Serve, AddToken: serve.AddToken}))
+	os.Exit(cli.Main(&cli.Server{Queue: queue.Do, Desk: queue.Desk, Serve: serve.Serve, AddToken: serve.AddToken}))
 }

@@ -4,51 +4,37 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/rpc"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"markmill/cmd/markmill-server/workbench"
 	"markmill/engine/queue"
 	"markmill/engine/queue/desk"
 	"markmill/engine/queue/jetstream"
 	"markmill/render/plain"
 )
 
-// desk answers requests of the workbench on standard input and output, until the input ends. The workbench does not
-// link NATS, and a running process answers at once, where each call of markmill jobs would start a server.
-func (p *program) desk(ctx context.Context) (int, error) {
-	server := rpc.NewServer()
-	if err := server.RegisterName(desk.Name, &clerk{p, ctx}); err != nil {
-		return 0, err
+// clerk implements desk.Desk.
+type clerk struct{ *program }
+
+// Desk connects the workbench to the queue of a call.
+func Desk(call queue.Call) workbench.Desk {
+	return func(ctx context.Context) (desk.Desk, error) {
+		p := &program{Call: call, stdout: io.Discard, stderr: os.Stderr}
+		if err := p.connect(ctx, false); err != nil {
+			return nil, err
+		}
+		return clerk{p}, nil
 	}
-	ended := make(chan struct{})
-	go func() { server.ServeConn(pipes{p.stdin, p.stdout}); close(ended) }()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
-	return exitPass, nil
 }
 
-// pipes is a connection over standard input and output.
-type pipes struct {
-	io.Reader
-	io.Writer
-}
+func (c clerk) Close() { c.q.Close() }
 
-func (pipes) Close() error { return nil }
-
-// clerk implements the service of package desk.
-type clerk struct {
-	*program
-	ctx context.Context
-}
-
-// Jobs lists jobs, with the workers, pauses and leases that an operator needs. It requests all of these at once.
-func (c *clerk) Jobs(f queue.Filter, to *desk.Jobs) error {
-	ctx := c.ctx
-	to.Counts = make([]int, len(desk.Counted))
+// Jobs requests all that it returns at once.
+func (c clerk) Jobs(ctx context.Context, f queue.Filter) (*desk.Jobs, error) {
+	to := &desk.Jobs{Counts: make([]int, len(desk.Counted))}
 	asks := []func() error{
 		func() (err error) { to.Jobs, to.Total, err = c.q.List(ctx, f); return err },
 		func() (err error) { to.Paused, err = c.q.Paused(ctx); return err },
@@ -71,26 +57,25 @@ func (c *clerk) Jobs(f queue.Filter, to *desk.Jobs) error {
 	if f.Notebook != "" {
 		to.Looked = min(to.Total, jetstream.MostRead)
 	}
-	return errors.Join(errs...)
+	return to, errors.Join(errs...)
 }
 
 // mostLeases bounds the jobs that are shown with their workers.
 const mostLeases = 500
 
-// Job returns a job, and its entries from a given one on.
-func (c *clerk) Job(in desk.JobAsked, to *desk.Job) error {
-	list, last, err := c.q.Since(c.ctx, in.ID, in.After)
+func (c clerk) Job(ctx context.Context, id string, after uint64) (*desk.Job, error) {
+	list, last, err := c.q.Since(ctx, id, after)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	job, found, err := c.q.Current(c.ctx, in.ID)
+	job, found, err := c.q.Current(ctx, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !found {
-		return jetstream.NoJob(in.ID)
+		return nil, jetstream.NoJob(id)
 	}
-	to.Job, to.Last = job, last
+	to := &desk.Job{Job: job, Last: last}
 	for i := range list {
 		e := &list[i]
 		if e.Spec != nil {
@@ -105,36 +90,34 @@ func (c *clerk) Job(in desk.JobAsked, to *desk.Job) error {
 		to.Journal = append(to.Journal, e.Journal...)
 		to.Files = append(to.Files, e.Files...)
 	}
-	if to.Waits, err = c.q.Waits(c.ctx, &job, time.Now()); err != nil || !job.State.Leased() {
-		return err
+	if to.Waits, err = c.q.Waits(ctx, &job, time.Now()); err != nil || !job.State.Leased() {
+		return to, err
 	}
-	all, err := c.q.Attendance(c.ctx)
+	all, err := c.q.Attendance(ctx)
 	to.Expired = job.Expired(all)
 	if i := slices.IndexFunc(all, func(a queue.Attendance) bool { return a.Name == job.Worker }); i >= 0 {
 		to.Worker = &all[i]
 	}
-	return err
+	return to, err
 }
 
-// Tails returns the ends of files of a record.
-func (c *clerk) Tails(files []queue.File, to *[]desk.Tail) error {
+func (c clerk) Tails(ctx context.Context, files []queue.File) (list []desk.Tail, err error) {
 	for _, f := range files {
-		text, err := c.q.Tail(c.ctx, f, desk.TailBytes)
+		text, err := c.q.Tail(ctx, f, desk.TailBytes)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		*to = append(*to, desk.Tail{Path: f.Path, Skipped: f.Bytes - int64(len(text)), Text: text})
+		list = append(list, desk.Tail{Path: f.Path, Skipped: f.Bytes - int64(len(text)), Text: text})
 	}
-	return nil
+	return list, nil
 }
 
-// Alerts lists the newest alerts, and the mutes.
-func (c *clerk) Alerts(most int, to *desk.Alerts) error {
-	all, err := c.outbox(c.ctx)
+func (c clerk) Alerts(ctx context.Context, most int) (*desk.Alerts, error) {
+	all, err := c.outbox(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	to.Total = len(all)
+	to := &desk.Alerts{Total: len(all)}
 	for _, d := range all[:min(len(all), most)] {
 		one := desk.Alert{Alert: d.Alert, Words: plain.OneLine(d.Alert.Words())}
 		for _, r := range d.To {
@@ -146,6 +129,6 @@ func (c *clerk) Alerts(most int, to *desk.Alerts) error {
 		}
 		to.Alerts = append(to.Alerts, one)
 	}
-	to.Mutes, err = c.held(c.ctx, time.Now())
-	return err
+	to.Mutes, err = c.held(ctx, time.Now())
+	return to, err
 }

@@ -75,31 +75,36 @@ func (p *program) do(ctx context.Context) (int, error) {
 		"alerts-deliver": p.deliverAlerts, "alerts-list": p.listAlerts, "alerts-show": p.showAlert,
 		"alerts-retry": p.retryAlert, "scheduler": p.schedule, "pause-schedule": p.pauseSchedule,
 		resumeSchedule: p.pauseSchedule,
-		"alerts-mute":  p.mute, "alerts-unmute": p.endMute, "alerts-mutes": p.listMutes, "desk": p.desk}
+		"alerts-mute":  p.mute, "alerts-unmute": p.endMute, "alerts-mutes": p.listMutes}
 	command := commands[p.Do]
 	if command == nil {
 		return 0, fmt.Errorf("the queue knows no %q", p.Do)
 	}
+	writes := p.Do == "submit" || p.Do == "worker" || p.Do == "rows" || p.Do == "scheduler"
+	if err := p.connect(ctx, writes); err != nil {
+		return 0, err
+	}
+	defer p.q.Close()
+	return command(ctx)
+}
+
+// connect connects to the queue. writes says that larger files may be put into it.
+func (p *program) connect(ctx context.Context, writes bool) error {
 	err := os.MkdirAll(p.Store, 0o755)
 	if err == nil {
 		_, err = runs.Store{Dir: p.Store}.Unfinished() // which makes Git ignore the store
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	writes := p.Do == "submit" || p.Do == "worker" || p.Do == "rows" || p.Do == "scheduler"
 	files, err := place(ctx, p.Server.Files, writes)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	p.q, err = jetstream.Connect(ctx, jetstream.Options{Dir: p.dir("nats"), URL: p.Server.URL, Place: files,
 		Credentials: p.Server.Credentials, CA: p.Server.CA, Cert: p.Server.Cert, Key: p.Server.Key,
 		Replicas: p.Server.Replicas, Name: "markmill " + p.Do})
-	if err != nil {
-		return 0, err
-	}
-	defer p.q.Close()
-	return command(ctx)
+	return err
 }
 
 // dir is a folder of the queue in the store.

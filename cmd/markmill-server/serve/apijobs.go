@@ -34,8 +34,8 @@ func (s *server) apiJobs(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, apiError{err.Error()})
 		return
 	}
-	var got desk.Jobs
-	if err := s.inquire(r.Context(), "Jobs", f, &got); err != nil && !errors.Is(err, errNoQueue) {
+	got, err := s.askJobs(r.Context(), f)
+	if err != nil && !errors.Is(err, errNoQueue) {
 		answer(w, http.StatusServiceUnavailable, apiError{err.Error()})
 		return
 	}
@@ -167,9 +167,9 @@ func (s *server) apiChecks(w http.ResponseWriter, r *http.Request) {
 		doc.Digest, err = digest.Make(s.store, x, now.Add(-checksTime), now)
 		return err
 	})
-	var told desk.Alerts
+	told := &desk.Alerts{}
 	if err == nil {
-		if err = s.inquire(r.Context(), "Alerts", 1, &told); errors.Is(err, errNoQueue) {
+		if told, err = s.askAlerts(r.Context(), 1); errors.Is(err, errNoQueue) {
 			err = nil
 		}
 	}

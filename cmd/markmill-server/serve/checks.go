@@ -176,10 +176,10 @@ func (s *server) checksBody(ctx context.Context) (*checksBody, error) {
 	if err != nil {
 		return nil, err
 	}
-	var told desk.Alerts
 	ctx, stop := context.WithTimeout(ctx, toldTime) // the checks are shown without it
 	defer stop()
-	if err := s.inquire(ctx, "Alerts", mostAlerts, &told); err != nil && !errors.Is(err, errNoQueue) {
+	told, err := s.askAlerts(ctx, mostAlerts)
+	if err != nil && !errors.Is(err, errNoQueue) {
 		b.Trouble = err.Error()
 	}
 	b.Alerts, b.Total = told.Alerts, told.Total

@@ -94,9 +94,7 @@ func (s *server) askJob(ctx context.Context, id string, after uint64) (*desk.Job
 	if err := queue.CheckName("the name", id); err != nil {
 		return nil, err
 	}
-	var got desk.Job
-	err := s.inquire(ctx, "Job", desk.JobAsked{ID: id, After: after}, &got)
-	return &got, err
+	return inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Job, error) { return d.Job(ctx, id, after) })
 }
 
 // failedJob answers with why a job cannot be shown.
@@ -201,8 +199,10 @@ func (s *server) stepsOf(ctx context.Context, b *jobBody, got *desk.Job, folded 
 			}
 		}
 	}
-	var tails []desk.Tail
-	if err := s.inquire(ctx, "Tails", ask, &tails); err != nil {
+	tails, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) ([]desk.Tail, error) {
+		return d.Tails(ctx, ask)
+	})
+	if err != nil {
 		return err
 	}
 	for _, t := range tails {

@@ -236,6 +236,26 @@ func (p *pulses) keep(query, word string) {
 	p.kept[query] = keptPulse{word, time.Now()}
 }
 
+// askJobs asks for jobs. Where there is no queue there are none.
+func (s *server) askJobs(ctx context.Context, f queue.Filter) (*desk.Jobs, error) {
+	got, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Jobs, error) { return d.Jobs(ctx, f) })
+	if err != nil {
+		got = &desk.Jobs{}
+	}
+	return got, err
+}
+
+// askAlerts asks for alerts. Where there is no queue there are none.
+func (s *server) askAlerts(ctx context.Context, most int) (*desk.Alerts, error) {
+	got, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Alerts, error) {
+		return d.Alerts(ctx, most)
+	})
+	if err != nil {
+		got = &desk.Alerts{}
+	}
+	return got, err
+}
+
 func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
 	b := &jobsBody{Query: r.URL.Query()}
 	f, err := jobsFilter(b.Query)
@@ -243,8 +263,8 @@ func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
 		b.Problem = err.Error()
 		f = queue.Filter{Limit: jobsLength}
 	}
-	var got desk.Jobs
-	if err := s.inquire(r.Context(), "Jobs", f, &got); err != nil {
+	got, err := s.askJobs(r.Context(), f)
+	if err != nil {
 		b.None = errors.Is(err, errNoQueue)
 		if b.None {
 			err = nil
@@ -262,10 +282,10 @@ func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
 		b.Earlier = pageAddress(r.URL, f.Skip+f.Limit)
 	}
 	for i := range b.Jobs {
-		b.Jobs[i].waits(&got)
+		b.Jobs[i].waits(got)
 	}
-	b.tabs(r.URL, &got, f)
-	b.attend(&got, f)
+	b.tabs(r.URL, got, f)
+	b.attend(got, f)
 	b.Pulse = b.pulse()
 	return b, nil
 }
