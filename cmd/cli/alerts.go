@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/markmill/child"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/notebooks/codec"
@@ -190,7 +191,7 @@ func (a *app) leaveCourier(eng *engine.Engine, store runs.Store) error {
 	defer in.Close()
 	cmd.Stdin, cmd.Stderr = in, nil
 	cmd.Env = append(cmd.Env, "MARKMILL_DIR="+store.Dir)
-	detach(cmd)
+	child.Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

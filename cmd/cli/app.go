@@ -239,6 +239,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"alerts": a.alertsCommand, "slo": a.sloCommand, "digest": a.digestCommand,
 	}
 	if a.server != nil {
+		cmd.Long = "markmill-server has the commands of markmill that a team runs. markmill starts it with their words."
 		maps.DeleteFunc(all, func(name string, _ func() *cobra.Command) bool {
 			return !slices.Contains(serverCommands, name)
 		})

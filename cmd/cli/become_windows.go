@@ -4,13 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"syscall"
 )
-
-// detach lets a program live on when this one has gone.
-func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
-}
 
 // become runs another program in the place of this one, which only waits for it.
 func become(program string, args ...string) error {

@@ -26,7 +26,7 @@ const (
 // Server is what markmill-server does. markmill has none.
 type Server struct {
 	// Queue does a call of the queue, and returns the exit code.
-	Queue func(call queue.Call, stdin io.Reader, stdout, stderr io.Writer) int
+	Queue func(call queue.Call, stdin io.Reader, stdout, stderr io.Writer) (int, error)
 	// Desk connects the workbench to the queue of a call.
 	Desk func(call queue.Call) workbench.Desk
 	// Serve serves the workbench until ctx ends.
@@ -85,13 +85,16 @@ func (w *world) program() (string, error) {
 	return os.Executable()
 }
 
-// do does a call of the queue. It prints what it has to say.
+// do does a call of the queue.
 func (a *app) do(call *queue.Call) (err error) {
 	if call.Program, err = a.program(); err != nil {
 		return err
 	}
-	a.printed = true
-	return endWith(a.server.Queue(*call, a.stdin, a.stdout, a.stderr))
+	code, err := a.server.Queue(*call, a.stdin, a.stdout, a.stderr)
+	if err != nil {
+		return err
+	}
+	return endWith(code)
 }
 
 // serverWith prepares a command of markmill-server for the queue of this one.

@@ -8,13 +8,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
-	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
@@ -37,15 +35,15 @@ type program struct {
 }
 
 // Do does a call, and returns the exit code.
-func Do(call queue.Call, stdin io.Reader, stdout, stderr io.Writer) int {
+func Do(call queue.Call, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	p := &program{Call: call, stdin: stdin, stdout: stdout, stderr: stderr}
 	ctx, stop := p.interruptible()
 	defer stop()
 	code, err := p.do(ctx)
-	if err != nil {
-		return p.fail(err)
+	if caught, ok := errors.AsType[engine.Interrupt](err); ok {
+		return 128 + caught.Signal, nil
 	}
-	return code
+	return code, err
 }
 
 // interruptible ends its context with a signal; the second one ends the program.
@@ -110,26 +108,6 @@ func (p *program) connect(ctx context.Context, writes bool) error {
 // dir is a folder of the queue in the store.
 func (p *program) dir(name ...string) string {
 	return filepath.Join(append([]string{p.Store, "queue"}, name...)...)
-}
-
-// fail prints an error and returns its exit code.
-func (p *program) fail(err error) int {
-	if caught, ok := errors.AsType[engine.Interrupt](err); ok {
-		return 128 + caught.Signal
-	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		fmt.Fprintln(p.stderr, "markmill: "+plain.Escape(line))
-	}
-	var one *notebooks.Error
-	if errors.As(err, &one) {
-		switch one.Kind {
-		case notebooks.KindOption, notebooks.KindInput, notebooks.KindParameter:
-			return exitUsage
-		case notebooks.KindProvider:
-			return exitBlocked
-		}
-	}
-	return exitFail
 }
 
 // tell prints a message on standard error.

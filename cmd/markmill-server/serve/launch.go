@@ -263,7 +263,7 @@ func (s *server) spawn(ctx context.Context, args []string) (runs.RunID, error) {
 	defer said.Close()
 	cmd := exec.Command(s.Program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = s.Root, events, said, child.Environ(ctx)
-	detach(cmd)
+	child.Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}

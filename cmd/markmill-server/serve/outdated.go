@@ -52,7 +52,7 @@ func (s *server) catchUp(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		cmd := exec.Command(s.Program, "run", "--outdated", "--no-progress-bar", "--", ".")
 		cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = s.Root, said, said, child.Environ(r.Context())
-		detach(cmd)
+		child.Detach(cmd)
 		if err = cmd.Start(); err == nil {
 			go func() {
 				defer said.Close()
