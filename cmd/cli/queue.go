@@ -44,7 +44,7 @@ func (o *queueOptions) flags(f *pflag.FlagSet) {
 		"keep `N` replicas of the streams in a cluster; used when the first command creates them")
 }
 
-// call begins a call of the queue's program, for the repository around the working directory or --repo.
+// call begins a call of the queue, for the repository around the working directory or --repo.
 func (a *app) call(do string, o *queueOptions) (*queue.Call, error) {
 	store, src, err := a.hereOr(o.repo)
 	if err != nil {
@@ -156,7 +156,7 @@ cannot be reached.`,
 	return c
 }
 
-// submit plans a run and has the queue's program submit it.
+// submit plans a run and submits it.
 func (a *app) submit(ctx context.Context, path, output string, o *submitOptions) error {
 	if output == "-" || remote.Is(output) {
 		return usagef("OUTPUT %s: the output notebook of a job is written to a file", output)

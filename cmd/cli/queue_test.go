@@ -15,7 +15,7 @@ import (
 	"markmill/notebooks/codec"
 )
 
-// TestQueue runs the scripts of submit, worker and jobs, with the program that they start beside markmill.
+// TestQueue runs the scripts of submit, worker and jobs, with the server that does them.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("go"); err != nil || runtime.GOOS == "windows" {

@@ -107,7 +107,7 @@ func (q *sweepQueue) read(out io.Reader) {
 		q.mu.Lock()
 		if err != nil {
 			if q.ended = err; errors.Is(err, io.EOF) {
-				q.ended = errors.New("the queue's program has ended")
+				q.ended = errors.New("markmill-server has ended")
 			}
 			for _, wait := range q.waits {
 				close(wait)
