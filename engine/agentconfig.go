@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"markmill/engine/agent"
 	"markmill/engine/kernel"
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 	"markmill/runs"
 )
 
@@ -44,7 +44,7 @@ func (c AgentConfig) backend(name string) (agent.Backend, bool) {
 	return agent.Find(name)
 }
 
-var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var sha256Form = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // checkAgents returns an error for an admission that means nothing.
 func checkAgents(file string, agents map[string]AgentConfig) error {

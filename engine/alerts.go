@@ -6,13 +6,13 @@ import (
 	"net/mail"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"markmill/notebooks"
 	"markmill/notebooks/expr"
+	"markmill/notebooks/lazyregexp"
 	"markmill/runs"
 )
 
@@ -27,7 +27,7 @@ type AlertTarget struct {
 	Exec    []string `yaml:"exec" json:"exec,omitempty"`      // absolute path of a program, and its arguments
 }
 
-var variable = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+var variable = lazyregexp.New(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
 // Variable is the name in ${NAME}; "" for any other text.
 func Variable(text string) string {

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -76,7 +75,7 @@ var testTable = lazyregexp.New(`^\[+ *"?(?:tool[.:] *"?(?:pytest|coverage|tox|no
 // testKeys are the members of package.json that are settings of test runners.
 var testKeys = []string{"jest", "mocha", "ava", "c8", "nyc", "vitest", "tap", "jasmine", "karma", "playwright"}
 
-var testScript = regexp.MustCompile(`^(?:pre|post)?test(?:$|[:_-])`)
+var testScript = lazyregexp.New(`^(?:pre|post)?test(?:$|[:_-])`)
 
 // Mixed is the head's version of a file with the test tables of the base's. nil stands for a file that is not there.
 func Mixed(name string, head, base []byte) []byte {

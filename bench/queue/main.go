@@ -1,7 +1,7 @@
 // Queue measures a queue of many jobs: what its server needs of memory, how long it takes to start, and how long
-// markmill jobs takes. It needs markmill and markmill-queue side by side:
+// markmill jobs takes. It needs markmill and markmill-server side by side:
 //
-//	go build -o BIN/ ./cmd/markmill ./cmd/markmill-queue && go run ./bench/queue -jobs 100000 BIN/markmill
+//	go build -o BIN/ ./cmd/... && go run ./bench/queue -jobs 100000 BIN/markmill
 //
 // The jobs are in an embedded queue in a temporary folder, and one worker that takes none of them has its server.
 package main

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // PlaceMain is the main function of a place's first process, whose standard input is one end of a socket. options reads
@@ -153,7 +154,7 @@ func (m Mount) overlay() error {
 }
 
 // everyone is the map of users outside of user namespaces, in which an overlay may use the attributes of root.
-var everyone = regexp.MustCompile(`^\s*0\s+0\s+4294967295\s*$`)
+var everyone = lazyregexp.New(`^\s*0\s+0\s+4294967295\s*$`)
 
 func (m Mount) overlayOnce() error {
 	var options []string

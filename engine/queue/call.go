@@ -7,78 +7,78 @@ import (
 	"markmill/runs"
 )
 
-// Call is a request to the program that holds the queue, as JSON.
+// Call is what a command asks of the queue.
 type Call struct {
-	Do      string `json:"do"`      // the command: submit, worker, list, show, …
-	Program string `json:"program"` // path of markmill
-	Version string `json:"version"`
-	Root    string `json:"root,omitzero"` // of the repository; "" outside one
-	Store   string `json:"store"`         // of runs
-	User    string `json:"user"`
+	Do      string // the command: submit, worker, list, show, …
+	Program string // path of markmill
+	Version string
+	Root    string // of the repository; "" outside one
+	Store   string // of runs
+	User    string
 
-	Server Server `json:"server"`
+	Server Server
 
-	Spec   *Spec `json:"spec,omitempty"` // of submit
-	Wait   bool  `json:"wait,omitzero"`
-	Follow bool  `json:"follow,omitzero"`
+	Spec   *Spec // of submit
+	Wait   bool
+	Follow bool
 
-	Queues  []string `json:"queues,omitempty"` // of worker
-	Labels  []string `json:"labels,omitempty"` // that it offers
-	Jobs    int      `json:"jobs,omitzero"`    // at once
-	LeaseNS int64    `json:"lease_ns,omitzero"`
-	Drain   bool     `json:"drain,omitzero"`
-	Warm    bool     `json:"warm,omitzero"`
+	Queues  []string // of worker
+	Labels  []string // that it offers
+	Jobs    int      // at once
+	LeaseNS int64
+	Drain   bool
+	Warm    bool
 	// Sandbox is the least sandbox of the jobs, as in the front matter.
-	Sandbox string `json:"sandbox,omitzero"`
+	Sandbox string
 	// Schedule has a worker also submit what is due.
-	Schedule bool `json:"schedule,omitzero"`
+	Schedule bool
 
 	// Of alerts: the targets, nil for those of the settings; whether to print nothing; how long to retry.
-	Targets    map[string]engine.AlertTarget `json:"targets,omitzero"`
-	Quiet      bool                          `json:"quiet,omitzero"`
-	PatienceNS int64                         `json:"patience_ns,omitzero"`
-	Open       bool                          `json:"open,omitzero"`  // of their list: those that wait or failed
-	Limit      int                           `json:"limit,omitzero"` // of their list
-	Mute       *Mute                         `json:"mute,omitempty"` // that begins, or ends
+	Targets    map[string]engine.AlertTarget
+	Quiet      bool
+	PatienceNS int64
+	Open       bool  // of their list: those that wait or failed
+	Limit      int   // of their list
+	Mute       *Mute // that begins, or ends
 
-	Answer *Reply `json:"answer,omitzero"` // of approve and deny
+	Answer *Reply // of approve and deny
 
-	ID     string `json:"id,omitzero"` // of the job, the alert, or of pause and resume the queue
-	Reason string `json:"reason,omitzero"`
-	Text   string `json:"text,omitzero"`   // of steer
-	AgeNS  int64  `json:"age_ns,omitzero"` // of prune: jobs that ended longer ago
-	Keep   int    `json:"keep,omitzero"`   // but the newest so many
-	Filter Filter `json:"filter,omitzero"` // of list
-	Mend   bool   `json:"mend,omitzero"`   // of list: remove the messages that no program of ours wrote
-	JSON   bool   `json:"json,omitzero"`
+	ID     string // of the job, the alert, or of pause and resume the queue
+	Reason string
+	Text   string // of steer
+	AgeNS  int64  // of prune: jobs that ended longer ago
+	Keep   int    // but the newest so many
+	Filter Filter // of list
+	Mend   bool   // of list: remove the messages that no program of ours wrote
+	JSON   bool
 }
 
 // Reply is a person's answer to a job that needs an approval.
 type Reply struct {
-	Deny      bool   `json:"deny,omitzero"`
-	ExpiresNS int64  `json:"expires_ns,omitzero"` // of an approval; 0 is what the policy allows
-	Comment   string `json:"comment,omitzero"`
-	Key       string `json:"key,omitzero"` // file of an SSH key to sign with
+	Deny      bool
+	ExpiresNS int64 // of an approval; 0 is what the policy allows
+	Comment   string
+	Key       string // file of an SSH key to sign with
 }
 
 // Filter selects the jobs of a list.
 type Filter struct {
-	States   []State `json:"states,omitempty"` // none is all
-	Queue    string  `json:"queue,omitzero"`
-	Notebook string  `json:"notebook,omitzero"` // path, of which * matches any part without a slash
-	Limit    int     `json:"limit"`
-	Skip     int     `json:"skip,omitzero"` // of the newest that match
+	States   []State // none is all
+	Queue    string
+	Notebook string // path, of which * matches any part without a slash
+	Limit    int
+	Skip     int // of the newest that match
 }
 
 // Server is where the jobs are: in the store, or at an address.
 type Server struct {
-	URL         string `json:"url,omitzero"`
-	Credentials string `json:"credentials,omitzero"` // files
-	CA          string `json:"ca,omitzero"`
-	Cert        string `json:"cert,omitzero"`
-	Key         string `json:"key,omitzero"`
-	Replicas    int    `json:"replicas,omitzero"`
-	Files       string `json:"files,omitzero"` // folder or address of larger files; "": they are with the jobs
+	URL         string
+	Credentials string // files
+	CA          string
+	Cert        string
+	Key         string
+	Replicas    int
+	Files       string // folder or address of larger files; "": they are with the jobs
 }
 
 // List is the document that markmill jobs list prints.

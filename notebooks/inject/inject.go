@@ -26,10 +26,10 @@ type language struct {
 	list    func(w *writer, items []notebooks.Value) (string, error)
 	entries func(w *writer, entries []notebooks.Entry) (string, error)
 	name    *lazyregexp.Regexp
-	quoted  string   // with %s for a name that is a reserved word or has special letters; "" if impossible
-	words   []string // that are no plain names
-	taken   []string // names that have a meaning of their own, and cannot be set
-	fold    bool     // upper and lower case are the same
+	quoted  string // with %s for a name that is a reserved word or has special letters; "" if impossible
+	words   string // that are no plain names
+	taken   string // names that have a meaning of their own, and cannot be set
+	fold    bool   // upper and lower case are the same
 }
 
 // Known reports whether parameters can be written in a language.
@@ -109,11 +109,12 @@ func (l *language) spell(name string) (text string, ok bool) {
 	if l.names[0] == "r" { // no name begins with it, and papermill drops it
 		name = strings.TrimLeft(name, "_")
 	}
-	if slices.ContainsFunc(l.taken, func(t string) bool { return t == name || l.fold && strings.EqualFold(t, name) }) {
+	same := func(word string) bool { return word == name || l.fold && strings.EqualFold(word, name) }
+	if slices.ContainsFunc(strings.Fields(l.taken), same) {
 		return "", false
 	}
 	plain := l.name.MatchString(name)
-	if plain && !slices.Contains(l.words, name) {
+	if plain && !slices.Contains(strings.Fields(l.words), name) {
 		return name, true
 	}
 	if l.quoted == "" || !plain && !params.IsName(name) {

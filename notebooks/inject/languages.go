@@ -20,8 +20,6 @@ var (
 	powershell = lazyregexp.New(`^[\p{L}_][\p{L}\p{Nd}_]*$`)
 )
 
-func words(s string) []string { return strings.Fields(s) }
-
 // languages are those that papermill knows.
 var languages = []language{
 	{
@@ -30,9 +28,9 @@ var languages = []language{
 		yes: "True", no: "False",
 		nan: [3]string{"float('nan')", "float('inf')", "float('-inf')"}, text: pythonText.quote, integer: plainInteger,
 		list: around("[", "]"), entries: pythonMap, name: unicode,
-		words: words("False None True and as assert async await break class continue " +
+		words: "False None True and as assert async await break class continue " +
 			"def del elif else except finally " +
-			"for from global if import in is lambda nonlocal not or pass raise return try while with yield"),
+			"for from global if import in is lambda nonlocal not or pass raise return try while with yield",
 	},
 	{
 		names: []string{"r", "ir"}, comment: "# %s", assign: "%s = %s", null: "NULL", yes: "TRUE", no: "FALSE",
@@ -40,35 +38,35 @@ var languages = []language{
 		text: rText.quote, integer: exact, list: around("list(", ")"),
 		entries: mapped("list(", "%s = %s", ", ", ")"),
 		name:    dotted, quoted: "`%s`",
-		words: words("if else repeat while function for next break TRUE FALSE NULL Inf NaN NA NA_integer_ NA_real_ " +
-			"NA_complex_ NA_character_ in"),
+		words: "if else repeat while function for next break TRUE FALSE NULL Inf NaN NA NA_integer_ NA_real_ " +
+			"NA_complex_ NA_character_ in",
 	},
 	{
 		names: []string{"scala"}, comment: "// %s", assign: "val %s = %s", null: "None", yes: "true", no: "false",
 		nan:  [3]string{"Double.NaN", "Double.PositiveInfinity", "Double.NegativeInfinity"},
 		text: scalaText.quote, integer: suffixed(`BigInt("%s")`), list: around("Seq(", ")"),
 		entries: mapped("Map(", "%s -> %s", ", ", ")"), name: unicode, quoted: "`%s`",
-		words: words("abstract case catch class def do else extends false final finally " +
+		words: "abstract case catch class def do else extends false final finally " +
 			"for forSome if implicit import " +
 			"lazy macro match new null object override package private protected return sealed super this throw " +
-			"trait try true type val var while with yield given enum export then"),
-		taken: words("_"),
+			"trait try true type val var while with yield given enum export then",
+		taken: "_",
 	},
 	{
 		names: []string{"julia"}, comment: "# %s", assign: "%s = %s", null: "nothing", yes: "true", no: "false",
 		nan:  [3]string{"NaN", "Inf", "-Inf"},
 		text: juliaText.quote, integer: plainInteger, list: around("[", "]"),
 		entries: mapped("Dict(", "%s => %s", ", ", ")"), name: julia,
-		words: words("baremodule begin break catch const continue do else elseif end " +
+		words: "baremodule begin break catch const continue do else elseif end " +
 			"export false finally for function " +
-			"global if import let local macro module quote return struct true try using while"),
+			"global if import let local macro module quote return struct true try using while",
 	},
 	{
 		names: []string{"matlab"}, comment: "%% %s", assign: "%s = %s;", null: "NaN", yes: "true", no: "false",
 		nan:  [3]string{"nan", "inf", "-inf"},
 		text: matlabQuote, integer: exact, list: around("{", "}"), entries: matlabMap, name: matlab,
-		words: words("break case catch classdef continue else elseif end for function global if otherwise parfor " +
-			"persistent return spmd switch try while"),
+		words: "break case catch classdef continue else elseif end for function global if otherwise parfor " +
+			"persistent return spmd switch try while",
 	},
 	{
 		names: []string{"c#", "csharp", ".net-csharp"}, comment: "// %s", assign: "var %s = %s;", null: "(object)null",
@@ -76,12 +74,12 @@ var languages = []language{
 		nan:  [3]string{"double.NaN", "double.PositiveInfinity", "double.NegativeInfinity"},
 		text: dotnetText.quote, integer: suffixed(`System.Numerics.BigInteger.Parse("%s")`), list: csharpList,
 		entries: mapped("new Dictionary<string,Object>{ ", "{ %s , %s }", ", ", " }"), name: unicode, quoted: "@%s",
-		words: words("abstract as base bool break byte case catch char checked class const continue decimal default " +
+		words: "abstract as base bool break byte case catch char checked class const continue decimal default " +
 			"delegate do double else enum event explicit extern false finally fixed float for foreach goto if " +
 			"implicit in int interface internal is lock long namespace new null object operator out override " +
 			"params private protected public readonly ref return sbyte sealed short sizeof stackalloc static " +
 			"string struct switch this throw true try typeof uint ulong unchecked unsafe ushort using virtual " +
-			"void volatile while"),
+			"void volatile while",
 	},
 	{
 		names: []string{"f#", "fsharp", ".net-fsharp"}, comment: "(* %s *)",
@@ -89,12 +87,12 @@ var languages = []language{
 		no: "false", nan: [3]string{"nan", "infinity", "-infinity"},
 		text: dotnetText.quote, integer: suffixed("%sI"), list: fsharpList,
 		entries: mapped("[ ", "(%s, %s :> IComparable)", "; ", " ] |> Map.ofList"), name: unicode, quoted: "``%s``",
-		words: words("abstract and as assert base begin class default delegate do done downcast downto elif else end " +
+		words: "abstract and as assert base begin class default delegate do done downcast downto elif else end " +
 			"exception extern false finally fixed for fun function global if in inherit inline interface " +
 			"internal lazy let match member module mutable namespace new null of open or override private " +
 			"public rec return sig static struct then to true try type upcast use val void when while with " +
-			"yield"),
-		taken: words("_"),
+			"yield",
+		taken: "_",
 	},
 	{
 		names: []string{"powershell", ".net-powershell", "pwsh"}, comment: "# %s", assign: "$%s = %s", null: "$Null",
@@ -103,15 +101,15 @@ var languages = []language{
 		text: powershellText.quote, integer: powershellInteger, list: around("@(", ")"),
 		entries: mapped("@{", "%s = %s", "\n ", "}"), name: powershell, quoted: "{%s}",
 		fold: true,
-		taken: words("_ args Error false foreach HOME Host input null PID PROFILE " +
-			"PSCulture PSHOME PWD this true switch"),
+		taken: "_ args Error false foreach HOME Host input null PID PROFILE " +
+			"PSCulture PSHOME PWD this true switch",
 	},
 	{
 		names: []string{"bash", "sh", "shell"}, comment: "# %s", assign: "%s=%s", yes: "true", no: "false",
 		nan:  [3]string{"nan", "inf", "-inf"},
 		text: shellQuote, integer: plainInteger, list: shellList, entries: shellMap, name: letters,
-		taken: words("PATH IFS ENV HOME PWD BASH_ENV UID EUID PPID SHELLOPTS BASHOPTS LD_PRELOAD LD_LIBRARY_PATH " +
-			"PROMPT_COMMAND PS0 PS1 PS2 PS4 _"),
+		taken: "PATH IFS ENV HOME PWD BASH_ENV UID EUID PPID SHELLOPTS BASHOPTS LD_PRELOAD LD_LIBRARY_PATH " +
+			"PROMPT_COMMAND PS0 PS1 PS2 PS4 _",
 	},
 }
 

@@ -12,7 +12,7 @@ const platforms = {}; // Node's name: Go's
 for (const [os, goos] of [["linux", "linux"], ["darwin", "darwin"], ["win32", "windows"]])
   for (const [cpu, goarch] of [["x64", "amd64"], ["arm64", "arm64"]]) platforms[`${os}-${cpu}`] = [goos, goarch];
 
-const version = /^const release = "([^"]+)"$/m.exec(readFileSync(join(root, "cmd/markmill/version.go"), "utf8"))[1];
+const version = /^const release = "([^"]+)"$/m.exec(readFileSync(join(root, "cmd/cli/version.go"), "utf8"))[1];
 const about = {
   version,
   description: "Runs Markdown and Jupyter notebooks against a Git worktree and keeps the proof",
@@ -41,7 +41,7 @@ for (const name of named.length ? named : Object.keys(platforms)) {
   const [GOOS, GOARCH] = platforms[name];
   const folder = resolve(out, name);
   write(folder, { name: `@markmill/${name}`, ...about, os: [os], cpu: [cpu] });
-  const programs = ["markmill", "markmill-mcp", "markmill-queue", "markmill-serve"]; // markmill starts the others
+  const programs = ["markmill", "markmill-server"]; // markmill starts the other
   const env = { GOFLAGS: "-trimpath", ...process.env, GOOS, GOARCH, CGO_ENABLED: "0" };
   const build = ["build", "-ldflags=-s -w", "-o", folder + sep, ...programs.map((name) => `./cmd/${name}`)];
   execFileSync("go", build, { cwd: root, env, stdio: "inherit" });

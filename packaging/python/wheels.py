@@ -38,10 +38,10 @@ PLATFORMS = {
 
 def version() -> str:
     """Returns the release of the program as Python writes it: 0.1.0-dev is 0.1.0.dev0."""
-    source = (ROOT / "cmd/markmill/version.go").read_text(encoding="utf-8")
+    source = (ROOT / "cmd/cli/version.go").read_text(encoding="utf-8")
     found = re.search(r'^const release = "([^"]+)"$', source, re.MULTILINE)
     if not found:
-        raise SystemExit("cmd/markmill/version.go has no constant release")
+        raise SystemExit("cmd/cli/version.go has no constant release")
     return found[1].replace("-dev", ".dev0")
 
 
@@ -77,11 +77,11 @@ def entry_points() -> str:
 
 
 def programs(target: str) -> dict[str, bytes]:
-    """Builds the program, and those that markmill mcp and markmill submit start, for a platform of Go's."""
+    """Builds the program, and the server that it starts, for a platform of Go's."""
     system, processor = target.split("/")
     with tempfile.TemporaryDirectory() as folder:
         env = {"GOFLAGS": "-trimpath", **os.environ, "GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0"}
-        packages = [f"./cmd/{name}" for name in ("markmill", "markmill-mcp", "markmill-queue", "markmill-serve")]
+        packages = [f"./cmd/{name}" for name in ("markmill", "markmill-server")]
         command = ["go", "build", "-ldflags=-s -w", "-o", folder + os.sep, *packages]
         subprocess.run(command, cwd=ROOT, env=env, check=True)
         return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}

@@ -70,15 +70,14 @@ var libraries = []library{
 	{"github.com/hashicorp/go-retryablehttp", "cmd/markmill/remote", false, storage},
 	{"github.com/hiddeco/sshsig", "runs/sshsig", false, "SSH signatures are made and read by runs/sshsig"},
 	{"github.com/google/jsonschema-go", "cmd/markmill/mcp", false, "schemas are those of docs/schemas"},
-	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp, which " +
-		"only cmd/markmill-mcp and cmd/markmill-serve link"},
+	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp"},
 	{"github.com/nats-io", "engine/queue/jetstream", false, "jobs are kept by engine/queue/jetstream, which only " +
-		"cmd/markmill-queue links"},
-	{"html/template", "cmd/markmill/serve", false, "pages that are served are made by cmd/markmill/serve, which only " +
-		"cmd/markmill-serve links"},
+		"cmd/markmill-server links"},
+	{"html/template", "cmd/markmill-server/serve", false, "pages that are served are made by cmd/markmill-server/serve, which only " +
+		"cmd/markmill-server links"},
 	{"github.com/wneessen/go-mail", "engine/queue/notify", false, "mail is sent by engine/queue/notify, which only " +
-		"cmd/markmill-queue links"},
-	{"net/http", "cmd/markmill/remote cmd/markmill/mcp cmd/markmill/serve engine/kernel/jupyter engine/agent/scripted " +
+		"cmd/markmill-server links"},
+	{"net/http", "cmd/markmill/remote cmd/markmill/mcp cmd/markmill-server/serve engine/kernel/jupyter engine/agent/scripted " +
 		"engine/queue/notify", true, storage},
 	{"mvdan.cc/sh", "engine/worktree/listing", false, "scripts are read by engine/worktree/listing"},
 	{"github.com/coder/websocket", "engine/kernel/jupyter", false, "kernels are spoken with by engine/kernel/jupyter"},
@@ -96,12 +95,12 @@ var writers = []writer{
 	{"cmd/api/retest/run.go", "nothing: it only reads below a folder"},
 	{"cmd/api/schedules", "the state of schedules, in the store, and a temporary folder"},
 	{"cmd/api/views.go", "the views of a record"},
-	{"cmd/markmill/convert.go", "nothing: it only reads below a folder"},
+	{"cmd/cli/convert.go", "nothing: it only reads below a folder"},
 	{"cmd/markmill/mcp/edit.go", "a temporary folder"},
-	{"cmd/markmill/pager.go", "pages in the cache"},
-	{"cmd/markmill/queue", "the folders of workers, records that come back, and parts of them"},
-	{"cmd/markmill/serve/launch.go", "temporary files without a name; it only looks at notebooks"},
-	{"cmd/markmill/serve/tokens.go", "the tokens of the workbench, in the file that its operator names"},
+	{"cmd/cli/pager.go", "pages in the cache"},
+	{"cmd/markmill-server/queue", "the folders of workers, records that come back, and parts of them"},
+	{"cmd/markmill-server/serve/launch.go", "temporary files without a name; it only looks at notebooks"},
+	{"cmd/markmill-server/serve/tokens.go", "the tokens of the workbench, in the file that its operator names"},
 	{"engine", "records, the private folders of runs, worktrees and Git objects"},
 	{"runs", "the store"},
 }
@@ -112,8 +111,8 @@ var settled = []writer{
 	{"cmd/api/agents/admit.go", "markmill.yaml, for agents admit"},
 	{"cmd/api/gitsetup/attributes.go", "attributes, for git install"},
 	{"cmd/api/maintenance/schedule.go", "units of systemd, for schedule install"},
-	{"cmd/markmill/merge.go", "the file that Git gives its merge driver"},
-	{"cmd/markmill/new.go", "a notebook that must not exist"},
+	{"cmd/cli/merge.go", "the file that Git gives its merge driver"},
+	{"cmd/cli/new.go", "a notebook that must not exist"},
 }
 
 // writing are the functions that make or replace files by their paths.

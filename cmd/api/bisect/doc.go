@@ -7,5 +7,5 @@
 // commit and is a run like any other. No state is kept besides these runs: a search that was cut is begun again, and
 // goes on because they answer.
 //
-// It may import everything but cmd/markmill.
+// It may import everything but cmd/cli.
 package bisect

@@ -5,7 +5,7 @@
 // CI), and how far an output notebook can be trusted. What always holds: the settings of the base decide whose
 // signatures count and which files are protected, so that a branch does not choose who judges it. Nothing is written.
 //
-// It may import everything but cmd/markmill.
+// It may import everything but cmd/cli.
 package branchreview
 
 import (

@@ -8,5 +8,5 @@
 // agent's step never runs; what could not be judged is told and is no pass. The user's checkout is only read; each run
 // has a record in the store like any other.
 //
-// It may import everything but cmd/markmill.
+// It may import everything but cmd/cli.
 package judging

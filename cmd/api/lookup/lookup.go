@@ -1,7 +1,7 @@
 // Package lookup reads what a word names: a notebook, a path of a Git revision (REV:PATH), a run that is kept, or a
 // folder of notebooks. It gives documents that can be compared (Side, Folder, CompareFolders) and scraps (Scraps).
 //
-// What always holds: nothing is written, and a read is bounded in bytes. It may import everything but cmd/markmill.
+// What always holds: nothing is written, and a read is bounded in bytes. It may import everything but cmd/cli.
 package lookup
 
 import (

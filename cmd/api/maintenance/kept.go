@@ -2,7 +2,7 @@
 // it every day (Schedule).
 //
 // What always holds: Look changes nothing. Install and Remove write only what belongs to the one store: two units with
-// its name, or one line of the user's crontab. It may import everything but cmd/markmill.
+// its name, or one line of the user's crontab. It may import everything but cmd/cli.
 package maintenance
 
 import (

@@ -7,5 +7,5 @@
 // is removed; each run is a run like any other, with a record in the store of the repository. A notebook is passed over
 // only where a side that passed has read nothing but what the merged tree has, too.
 //
-// It may import everything but cmd/markmill.
+// It may import everything but cmd/cli.
 package mergereview

@@ -8,5 +8,5 @@
 // What always holds: a test is a run like any other, with a record. A stored output is replaced only when Update asks
 // for it and the run passed, and never when the file changed during the test.
 //
-// It may import everything but cmd/markmill.
+// It may import everything but cmd/cli.
 package retest

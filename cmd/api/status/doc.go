@@ -7,5 +7,5 @@
 // What always holds: the answer needs no records, only the output notebooks. Nothing is written, and nothing runs but
 // programs that are asked for their version, where the notebook declares one and the checkout is judged.
 //
-// It may import everything but cmd/markmill.
+// It may import everything but cmd/cli.
 package status

@@ -8,5 +8,5 @@
 // journal of the sweep names a run before it begins, so a sweep that was killed can be resumed: no row that came to its
 // end runs again, and none is forgotten.
 //
-// It may import everything but cmd/markmill.
+// It may import everything but cmd/cli.
 package sweep

@@ -7,5 +7,5 @@
 // What always holds: one run at a time. A run whose inputs are saved meanwhile is ended as by an abort, and its record
 // is complete before the next run begins. The checkout is only read.
 //
-// It may import everything but cmd/markmill.
+// It may import everything but cmd/cli.
 package watch

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/runs/outfile"
@@ -59,7 +59,7 @@ func (r Root) Inside(name string) (string, error) {
 
 // instructs matches the names of files that coding agents, or forges, read as instructions. Folders of theirs begin
 // with a dot.
-var instructs = regexp.MustCompile(`(?i)^(` +
+var instructs = lazyregexp.New(`(?i)^(` +
 	`agents?|agents\.override|claude|claude\.local|gemini|qwen|codex|copilot|cursor|crush|warp|jules|conventions|skill|` +
 	`copilot-instructions|system[-_]prompt|` +
 	`pull_request_template|issue_template|` +

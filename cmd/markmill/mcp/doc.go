@@ -12,6 +12,6 @@
 // below the root. Text that steps printed is marked as text of others. A call
 // that is canceled, and every call when the client goes away, interrupts its run and waits for its record.
 //
-// It is a program of its own (cmd/markmill-mcp), because its libraries would make every start of markmill slower
-// (docs/performance.md). It imports of this module what reads notebooks, and not the engine.
+// Nothing of it is made when markmill starts for another command (docs/performance.md). It imports of this module what
+// reads notebooks, and not the engine.
 package mcp

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"markmill/notebooks/codec"
+	"markmill/notebooks/lazyregexp"
 )
 
 // maxAnswer bounds a document that a client is given, in bytes: some 10,000 tokens of a model.
@@ -43,7 +43,7 @@ func (a answer) result(document string) (*mcp.CallToolResult, error) {
 }
 
 // personal matches commands that decide something and are a person's, as messages name them.
-var personal = regexp.MustCompile(`markmill (?:runs |jobs )?(?:approve|deny|accept|reject|sign|attest)\b` +
+var personal = lazyregexp.New(`markmill (?:runs |jobs )?(?:approve|deny|accept|reject|sign|attest)\b` +
 	`(?: (?:last|RUN|JOB|[0-9A-Za-z._-]*[0-9][0-9A-Za-z._-]*))?(?: --key FILE)?`)
 
 // forPersons takes the commands of persons out of a text: an agent with a shell might type them.

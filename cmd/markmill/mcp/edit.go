@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/region"
 	"markmill/render/plain"
 )
@@ -248,7 +248,7 @@ func (s *server) add(ctx context.Context, _ *mcp.CallToolRequest, in addArgs) (a
 }
 
 // languageWord matches the name of a language.
-var languageWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+_-]*$`)
+var languageWord = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+_-]*$`)
 
 // longestRun is the length of the longest run of backquotes at the begin of a line.
 func longestRun(code string) (longest int) {

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
 )
 
@@ -31,8 +31,8 @@ func (s *server) existing(name string) (string, error) {
 
 // These are the words by which the command line names a run or a revision.
 var (
-	runWord      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
-	revisionWord = regexp.MustCompile(`^[A-Za-z0-9_@][A-Za-z0-9_./@^~{}+=-]{0,199}$`)
+	runWord      = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
+	revisionWord = lazyregexp.New(`^[A-Za-z0-9_@][A-Za-z0-9_./@^~{}+=-]{0,199}$`)
 )
 
 // run returns the word for a run: an id, a part of one, or last. A file of that name would be read in its place.

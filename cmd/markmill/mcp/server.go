@@ -68,7 +68,7 @@ func newServer(o Options, slots chan struct{}, reads bool, id func() string) (*m
 		return nil, errors.Join(err, fmt.Errorf("%s is no folder", root))
 	}
 	if o.Floor == "" {
-		return nil, errors.New("no floor is given; markmill mcp starts this program with one")
+		return nil, errors.New("no floor is given")
 	}
 	s := &server{root: root, floor: "--floor=" + o.Floor, store: runs.Store{Dir: o.Store},
 		beat: cmp.Or(o.Beat, beat), Program: &child.Program{Path: o.Program, Dir: root, Slots: slots}}
@@ -79,7 +79,7 @@ func newServer(o Options, slots chan struct{}, reads bool, id func() string) (*m
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{},
 				Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
 		})
-	for _, t := range tools {
+	for _, t := range tools() {
 		if reads && !t.reads {
 			continue
 		}

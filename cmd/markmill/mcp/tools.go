@@ -30,9 +30,11 @@ var (
 
 // documentSchema is the schema of what every tool gives. docs/schemas has more for each document, for programs: a model
 // that is shown what comes needs none, and clients hand it all schemas with every request.
-var documentSchema = &jsonschema.Schema{Type: "object", Required: []string{"schema", "untrusted"},
-	Properties: map[string]*jsonschema.Schema{"schema": {Type: "string"}, "untrusted": {Type: "string"},
-		"shortened": {Type: "string"}}}
+func documentSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Required: []string{"schema", "untrusted"},
+		Properties: map[string]*jsonschema.Schema{"schema": {Type: "string"}, "untrusted": {Type: "string"},
+			"shortened": {Type: "string"}}}
+}
 
 // define makes a tool. In has its arguments, from which the library makes the schema that it holds calls to; document
 // names what it gives.
@@ -45,7 +47,7 @@ func define[In any](name, title string, h hints, document, about string,
 		}
 		no, open := false, h.runs
 		mcp.AddTool(to, &mcp.Tool{Name: name, Title: title, Description: about, InputSchema: takes,
-			OutputSchema: documentSchema,
+			OutputSchema: documentSchema(),
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: h.reads, DestructiveHint: &no, IdempotentHint: h.reads,
 				OpenWorldHint: &open}},
 			func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
@@ -128,205 +130,212 @@ type (
 	}
 )
 
-// tools is the table of what a client can call.
-var tools = []tool{
-	define("inspect", "Inspect a notebook", reads, "inspect",
-		"Show a notebook's parameters, steps with their code, and gates. Nothing runs.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
-			path, err := s.existing(in.Notebook)
-			if err != nil {
-				return answer{}, err
-			}
-			doc, err := s.Document(ctx, "inspect", "--json", "--", path)
-			return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
-		}),
-	define("check", "Check notebooks", reads, "check",
-		"Report every mistake in notebooks, with file, line, what was expected and how to fix it. Nothing runs.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in checkArgs) (answer, error) {
-			if len(in.Paths) == 0 {
-				return answer{}, fmt.Errorf("paths is empty; give a notebook, or . for all")
-			}
-			found, err := s.ofPaths(ctx, in.Paths, "Check fewer notebooks at once.", "check", "--json")
-			if err == nil {
-				found.doc, err = s.withoutLinks(found.doc)
-			}
-			return found, err
-		}),
-	define("status", "Status of outputs", reads, "status",
-		"List notebooks with the state of their outputs: current, outdated (with the "+
-			"reason), failed, blocked, partial, unknown, edited, damaged, missing.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in pathsArgs) (answer, error) {
-			args := []string{"status", "--json"}
-			if in.At != "" {
-				rev, err := revision(in.At)
+// tools is the table of what a client can call. It is a function, so that other commands do not make it.
+func tools() []tool {
+	return []tool{
+		define("inspect", "Inspect a notebook", reads, "inspect",
+			"Show a notebook's parameters, steps with their code, and gates. Nothing runs.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
+				path, err := s.existing(in.Notebook)
 				if err != nil {
 					return answer{}, err
 				}
-				args = append(args, "--at="+rev)
-			}
-			return s.ofPaths(ctx, in.Paths, "Name a folder in paths.", args...)
-		}),
-	define("gate", "Gate", reads, "gate",
-		"Say whether every output is current, passed and has the proof that the settings "+
-			"ask for; if not, why, and the command that fixes each. Call it before you say that you are done.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in gateArgs) (answer, error) {
-			args := []string{"gate", "--json"}
-			if in.Revision != "" {
-				rev, err := revision(in.Revision)
+				doc, err := s.Document(ctx, "inspect", "--json", "--", path)
+				return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
+			}),
+		define("check", "Check notebooks", reads, "check",
+			"Report every mistake in notebooks, with file, line, what was expected and how to fix it. Nothing runs.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in checkArgs) (answer, error) {
+				if len(in.Paths) == 0 {
+					return answer{}, fmt.Errorf("paths is empty; give a notebook, or . for all")
+				}
+				found, err := s.ofPaths(ctx, in.Paths, "Check fewer notebooks at once.", "check", "--json")
+				if err == nil {
+					found.doc, err = s.withoutLinks(found.doc)
+				}
+				return found, err
+			}),
+		define("status", "Status of outputs", reads, "status",
+			"List notebooks with the state of their outputs: current, outdated (with the "+
+				"reason), failed, blocked, partial, unknown, edited, damaged, missing.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in pathsArgs) (answer, error) {
+				args := []string{"status", "--json"}
+				if in.At != "" {
+					rev, err := revision(in.At)
+					if err != nil {
+						return answer{}, err
+					}
+					args = append(args, "--at="+rev)
+				}
+				return s.ofPaths(ctx, in.Paths, "Name a folder in paths.", args...)
+			}),
+		define("gate", "Gate", reads, "gate",
+			"Say whether every output is current, passed and has the proof that the settings "+
+				"ask for; if not, why, and the command that fixes each. Call it before you say that you are done.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in gateArgs) (answer, error) {
+				args := []string{"gate", "--json"}
+				if in.Revision != "" {
+					rev, err := revision(in.Revision)
+					if err != nil {
+						return answer{}, err
+					}
+					args = append(args, "--", rev)
+				}
+				doc, err := s.Document(ctx, args...)
+				return answer{doc: doc}, err
+			}),
+		define("run", "Run a notebook", starts, "run",
+			"Run a notebook in a Git worktree of its own; the checkout stays as it is, but for "+
+				"the output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, "+
+				"command, error, end of what was printed, fix. Uncommitted changes of other files count with "+
+				"dirty=include. A run "+
+				"that is blocked waits for a person.", (*server).runNotebook),
+		define("show", "Show a run", reads, "run",
+			"Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
+				run, err := s.run(in.Run)
 				if err != nil {
 					return answer{}, err
 				}
-				args = append(args, "--", rev)
-			}
-			doc, err := s.Document(ctx, args...)
-			return answer{doc: doc}, err
-		}),
-	define("run", "Run a notebook", starts, "run",
-		"Run a notebook in a Git worktree of its own; the checkout stays as it is, but for "+
-			"the output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, "+
-			"command, error, end of what was printed, fix. Uncommitted changes of other files count with "+
-			"dirty=include. A run "+
-			"that is blocked waits for a person.", (*server).runNotebook),
-	define("show", "Show a run", reads, "run",
-		"Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
-			run, err := s.run(in.Run)
-			if err != nil {
-				return answer{}, err
-			}
-			return s.shown(ctx, run)
-		}),
-	define("show_output", "Show an output notebook", reads, "notebook",
-		"Show an output notebook: its steps, what they printed and their "+
-			"verdicts.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
-			path, err := s.existing(in.Notebook)
-			if err != nil {
-				return answer{}, err
-			}
-			doc, err := s.Document(ctx, "show", "--json", "--", path)
-			return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
-		}),
-	define("log", "Log of a step", reads, "mcp-text",
-		"Show what a step of a run printed, its end first; from gives any other part of it.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in logArgs) (answer, error) {
-			var option []string
-			switch in.Stream {
-			case "", "stdout":
-			case "stderr":
-				option = []string{"--stderr"}
-			default:
-				return answer{}, fmt.Errorf("stream is stdout or stderr; the change of a step is what the tool " +
-					"changes gives")
-			}
-			return s.text(ctx, in.Run, in.Step, in.From, option...)
-		}),
-	define("changes", "Changes of a run", reads, "mcp-text",
-		"Show what a run, or one of its steps, changed in the worktree, as a patch.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in changesArgs) (answer, error) {
-			if in.From == nil {
-				in.From = new(int64)
-			}
-			return s.text(ctx, in.Run, in.Step, in.From, "--patch")
-		}),
-	define("diff", "Compare", reads, "diff",
-		"Compare two notebooks or runs: status, tests, parameters, steps, scraps, changes.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in diffArgs) (answer, error) {
-			a, err := s.compared(in.A)
-			if err != nil {
-				return answer{}, err
-			}
-			b, err := s.compared(in.B)
-			if err != nil {
-				return answer{}, err
-			}
-			doc, err := s.Document(ctx, "diff", "--json", "--", a, b)
-			return answer{doc: doc}, err
-		}),
-	define("verify", "Verify a record", reads, "verify",
-		"Recompute everything of a run, or of an output notebook, from its bytes.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in verifyArgs) (answer, error) {
-			if in.What == "" {
-				in.What = "last"
-			}
-			what, err := s.named(in.What)
-			if err != nil {
-				return answer{}, err
-			}
-			doc, err := s.Document(ctx, "runs", "verify", "--json", "--", what)
-			return answer{doc: doc}, err
-		}),
-	define("scraps", "Recorded values", reads, "scraps",
-		"Show the values that runs recorded with glue, a row for each run or notebook.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in scrapsArgs) (answer, error) {
-			args := []string{"scraps", "--json"}
-			for _, name := range in.Name {
-				args = append(args, "--name="+name)
-			}
-			args = append(args, "--")
-			if len(in.Of) == 0 {
-				in.Of = []string{"last"}
-			}
-			for _, word := range in.Of {
-				of, err := s.named(word)
+				return s.shown(ctx, run)
+			}),
+		define("show_output", "Show an output notebook", reads, "notebook",
+			"Show an output notebook: its steps, what they printed and their "+
+				"verdicts.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
+				path, err := s.existing(in.Notebook)
 				if err != nil {
 					return answer{}, err
 				}
-				args = append(args, of)
-			}
-			doc, err := s.Document(ctx, args...)
-			return answer{doc: doc, more: "Choose values by name, or ask for fewer runs."}, err
-		}),
-	define("list", "List runs", reads, "runs-list",
-		"List the runs that are kept, the newest first, each with why it did not pass.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in listArgs) (answer, error) {
-			if in.Limit <= 0 {
-				in.Limit = 20
-			}
-			args := []string{"runs", "list", "--json", fmt.Sprintf("--limit=%d", in.Limit)}
-			for _, status := range in.Status {
-				args = append(args, "--status="+status)
-			}
-			if in.Notebook != "" {
-				args = append(args, "--notebook="+in.Notebook)
-			}
-			doc, err := s.Document(ctx, args...)
-			return answer{doc: doc, more: "Give a smaller limit."}, err
-		}),
-	define("query", "Query the index of runs", reads, "runs-query",
-		"Ask the index of the runs in SQL, read-only. Views: runs, steps, "+
-			"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows their "+
-			"columns.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
-			doc, err := s.Document(ctx, "runs", "query", "--json", "--", in.SQL)
-			return answer{doc: doc, more: "Choose fewer columns or rows."}, err
-		}),
-	define("review", "Review the branch", reads, "review", "Show what the reviewer of this branch will see: weakened "+
-		"rules, contracts and tests first, then every notebook and output that differs.",
-		func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in reviewArgs) (answer, error) {
-			args := []string{"review", "--json"}
-			if in.Revisions != "" {
-				base, head, _ := strings.Cut(strings.Replace(in.Revisions, "...", "..", 1), "..")
-				if _, err := revision(base); err != nil {
+				doc, err := s.Document(ctx, "show", "--json", "--", path)
+				return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
+			}),
+		define("log", "Log of a step", reads, "mcp-text",
+			"Show what a step of a run printed, its end first; from gives any other part of it.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in logArgs) (answer, error) {
+				var option []string
+				switch in.Stream {
+				case "", "stdout":
+				case "stderr":
+					option = []string{"--stderr"}
+				default:
+					return answer{}, fmt.Errorf("stream is stdout or stderr; the change of a step is what the tool " +
+						"changes gives")
+				}
+				return s.text(ctx, in.Run, in.Step, in.From, option...)
+			}),
+		define("changes", "Changes of a run", reads, "mcp-text",
+			"Show what a run, or one of its steps, changed in the worktree, as a patch.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in changesArgs) (answer, error) {
+				if in.From == nil {
+					in.From = new(int64)
+				}
+				return s.text(ctx, in.Run, in.Step, in.From, "--patch")
+			}),
+		define("diff", "Compare", reads, "diff",
+			"Compare two notebooks or runs: status, tests, parameters, steps, scraps, changes.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in diffArgs) (answer, error) {
+				a, err := s.compared(in.A)
+				if err != nil {
 					return answer{}, err
 				}
-				if _, err := revision(head + base); err != nil {
+				b, err := s.compared(in.B)
+				if err != nil {
 					return answer{}, err
 				}
-				args = append(args, "--", in.Revisions)
-			}
-			doc, err := s.Document(ctx, args...)
-			return answer{doc: doc, more: "Give two revisions that are closer to each other."}, err
-		}),
-	define("outdated", "Run what is outdated", starts, "gate", "Run every notebook whose output is not current, each "+
-		"to the output and with the parameters that it has: what makes the gate pass after a change of the code. "+
-		"Uncommitted changes count. Returns what the gate says afterwards.", (*server).runOutdated),
-	define("new_notebook", "Write a notebook", writes, "mcp-notebook", "Write a notebook: with the given content, or "+
-		"from a template. One with mistakes is refused.", (*server).create),
-	define("edit_step", "Edit a step", writes, "mcp-notebook", "Replace the code of one step of a notebook (Markdown "+
-		"or Jupyter); everything else stays. A mistake more is refused.", (*server).edit),
-	define("add_step", "Add a step", writes, "mcp-notebook", "Add a step, with prose before it, to a notebook in "+
-		"Markdown; everything else stays. A mistake more is refused.", (*server).add),
+				doc, err := s.Document(ctx, "diff", "--json", "--", a, b)
+				return answer{doc: doc}, err
+			}),
+		define("verify", "Verify a record", reads, "verify",
+			"Recompute everything of a run, or of an output notebook, from its bytes.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in verifyArgs) (answer, error) {
+				if in.What == "" {
+					in.What = "last"
+				}
+				what, err := s.named(in.What)
+				if err != nil {
+					return answer{}, err
+				}
+				doc, err := s.Document(ctx, "runs", "verify", "--json", "--", what)
+				return answer{doc: doc}, err
+			}),
+		define("scraps", "Recorded values", reads, "scraps",
+			"Show the values that runs recorded with glue, a row for each run or notebook.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in scrapsArgs) (answer, error) {
+				args := []string{"scraps", "--json"}
+				for _, name := range in.Name {
+					args = append(args, "--name="+name)
+				}
+				args = append(args, "--")
+				if len(in.Of) == 0 {
+					in.Of = []string{"last"}
+				}
+				for _, word := range in.Of {
+					of, err := s.named(word)
+					if err != nil {
+						return answer{}, err
+					}
+					args = append(args, of)
+				}
+				doc, err := s.Document(ctx, args...)
+				return answer{doc: doc, more: "Choose values by name, or ask for fewer runs."}, err
+			}),
+		define("list", "List runs", reads, "runs-list",
+			"List the runs that are kept, the newest first, each with why it did not pass.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in listArgs) (answer, error) {
+				if in.Limit <= 0 {
+					in.Limit = 20
+				}
+				args := []string{"runs", "list", "--json", fmt.Sprintf("--limit=%d", in.Limit)}
+				for _, status := range in.Status {
+					args = append(args, "--status="+status)
+				}
+				if in.Notebook != "" {
+					args = append(args, "--notebook="+in.Notebook)
+				}
+				doc, err := s.Document(ctx, args...)
+				return answer{doc: doc, more: "Give a smaller limit."}, err
+			}),
+		define("query", "Query the index of runs", reads, "runs-query",
+			"Ask the index of the runs in SQL, read-only. Views: runs, steps, "+
+				"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows "+
+				"their columns.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
+				doc, err := s.Document(ctx, "runs", "query", "--json", "--", in.SQL)
+				return answer{doc: doc, more: "Choose fewer columns or rows."}, err
+			}),
+		define("review", "Review the branch", reads, "review",
+			"Show what the reviewer of this branch will see: weakened "+
+				"rules, contracts and tests first, then every notebook and output that differs.",
+			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in reviewArgs) (answer, error) {
+				args := []string{"review", "--json"}
+				if in.Revisions != "" {
+					base, head, _ := strings.Cut(strings.Replace(in.Revisions, "...", "..", 1), "..")
+					if _, err := revision(base); err != nil {
+						return answer{}, err
+					}
+					if _, err := revision(head + base); err != nil {
+						return answer{}, err
+					}
+					args = append(args, "--", in.Revisions)
+				}
+				doc, err := s.Document(ctx, args...)
+				return answer{doc: doc, more: "Give two revisions that are closer to each other."}, err
+			}),
+		define("outdated", "Run what is outdated", starts, "gate",
+			"Run every notebook whose output is not current, each "+
+				"to the output and with the parameters that it has: what makes the gate pass after a change of the "+
+				"code. Uncommitted changes count. Returns what the gate says afterwards.", (*server).runOutdated),
+		define("new_notebook", "Write a notebook", writes, "mcp-notebook",
+			"Write a notebook: with the given content, or "+
+				"from a template. One with mistakes is refused.", (*server).create),
+		define("edit_step", "Edit a step", writes, "mcp-notebook",
+			"Replace the code of one step of a notebook (Markdown "+
+				"or Jupyter); everything else stays. A mistake more is refused.", (*server).edit),
+		define("add_step", "Add a step", writes, "mcp-notebook",
+			"Add a step, with prose before it, to a notebook in "+
+				"Markdown; everything else stays. A mistake more is refused.", (*server).add),
+	}
 }
 
 // ofPaths runs a command over files and folders.

@@ -1,16 +1,27 @@
-// Package desk has the questions that the workbench (cmd/markmill/serve) asks the program that holds the queue, and
-// the answers. They go as net/rpc over a pipe, both programs being of the same version.
+// Package desk has what the workbench (cmd/markmill-server/serve) asks of the queue, and the answers. The workbench
+// does not import what holds the queue: it is given a Desk.
 package desk
 
 import (
+	"context"
 	"time"
 
 	"markmill/engine/queue"
 	"markmill/runs"
 )
 
-// Name is the name of the service; its methods are Jobs, Job, Tails and Alerts.
-const Name = "Desk"
+// Desk is a connection to the queue.
+type Desk interface {
+	// Jobs lists jobs, with the workers, pauses and leases that an operator needs.
+	Jobs(context.Context, queue.Filter) (*Jobs, error)
+	// Job returns a job, and its entries from behind a given one; 0 is the whole job.
+	Job(ctx context.Context, id string, after uint64) (*Job, error)
+	// Tails returns the ends of files of a record.
+	Tails(context.Context, []queue.File) ([]Tail, error)
+	// Alerts lists the newest alerts, and the mutes.
+	Alerts(ctx context.Context, most int) (*Alerts, error)
+	Close()
+}
 
 // TailBytes is how much of the end of a file Tails has.
 const TailBytes = 32 << 10
@@ -19,7 +30,7 @@ const TailBytes = 32 << 10
 var Counted = []queue.State{queue.StateHeld, queue.StateEnqueued, queue.StateUnapproved, queue.StateRunning,
 	queue.StateCompleted, queue.StateFailed, queue.StateCanceled, queue.StateDead}
 
-// Jobs answers a queue.Filter.
+// Jobs are the jobs of a queue.Filter.
 type Jobs struct {
 	Jobs    []queue.Job
 	Total   int
@@ -28,12 +39,6 @@ type Jobs struct {
 	Leases  []queue.Job // the jobs that workers have
 	Workers []queue.Attendance
 	Paused  []queue.Pause
-}
-
-// JobAsked asks for a job from behind an entry; 0 is the whole job.
-type JobAsked struct {
-	ID    string
-	After uint64
 }
 
 // Job is a job, with what came since.

@@ -21,7 +21,7 @@ SYSTEMS = {"linux": ("manylinux", "musllinux"), "darwin": ("macosx",), "windows"
 @pytest.mark.parametrize("target", wheels.PLATFORMS)
 def test_wheel(target: str, folder: Path) -> None:
     ending = ".exe" if "windows" in target else ""
-    binaries = {f"markmill{ending}": b"program", f"markmill-mcp{ending}": b"server"}
+    binaries = {f"markmill{ending}": b"program", f"markmill-server{ending}": b"server"}
     path = wheels.write(folder / "one", target, binaries)
     assert path.read_bytes() == wheels.write(folder / "two", target, binaries).read_bytes()
     assert all(tag in path.name for tag in SYSTEMS[target.split("/")[0]])

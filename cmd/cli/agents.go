@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
+	"markmill/cmd/api/agents"
+	pages "markmill/docs"
+	"markmill/engine"
+	"markmill/engine/agent"
+	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// forAgents is docs/for-agents.md.
+var forAgents = pages.ForAgents
+
+// agentsCommand admits coding agents; its help is for them.
+func (a *app) agentsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "agents", Short: "What a coding agent must know, in 40 lines",
+		Long: forAgents, Args: knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(a.agentsAdmit(), a.agentsList(), a.agentsRates())
+	return c
+}
+
+// admission is what agents admit is told.
+type admission struct {
+	program, model, endpoint string
+	credentials              []string
+}
+
+func (a *app) agentsAdmit() *cobra.Command {
+	var o admission
+	c := &cobra.Command{
+		Use:   "admit NAME [-- ARGUMENT...]",
+		Short: "Admit a coding agent to this repository, by program, digest and version",
+		Long: `Finds the program of a coding agent (claude, codex, gemini, opencode), starts it with --version, and writes its
+path, SHA-256, version and the environment variable with its credentials into markmill.yaml. Every other byte
+of that file stays. A step of the language agent can then be done by it; a program that changes must be admitted
+again. Any other program can be admitted by a NAME of its own with --program: it gets the prompt on standard
+input, and prints text or events (docs/agents.md).
+
+Exit codes: 0 admitted, 2 there is no such program, or markmill.yaml cannot be changed.`,
+		Example: `  markmill agents admit codex --model gpt-5
+  markmill agents admit mine --program ./agent.py -- --quiet`,
+		Args: args(1, -1),
+		RunE: func(c *cobra.Command, words []string) error { return a.admitAgent(c, words[0], words[1:], o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.program, "program", "", "the program's file (default: found on PATH)")
+	f.StringVar(&o.model, "model", "", "the model that it asks (default: its own choice)")
+	f.StringVar(&o.endpoint, "endpoint", "", "base URL of the model's API (default: its own)")
+	f.StringSliceVar(&o.credentials, "credential", nil, "environment variable that it gets (default: its usual one)")
+	return c
+}
+
+func (a *app) agentsList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "list", Short: "List the coding agents that markmill.yaml admits, and whether they can be used",
+		Long: `Lists the coding agents that markmill.yaml admits, with the code and the reason for those that cannot be used here:
+the policy names others, the program is missing or has changed, or no credentials are set; and what a run with an agent
+may change (policy: agent-mode).
+
+Exit codes: 0 all can be used, or none is admitted, 1 one cannot.`,
+		Example: "  markmill agents list\n  markmill agents list --json",
+		Args:    args(0, 0),
+		RunE:    func(*cobra.Command, []string) error { return a.listAgents(asJSON) },
+	}
+	jsonFlag(c, &asJSON, "agents")
+	return c
+}
+
+// agentsHere is what agents list --json prints.
+type agentsHere struct {
+	Agents       []agentHere `json:"agents"`
+	MutationMode string      `json:"mutation_mode"` // of runs with an agent, by the policies
+}
+
+// agentHere is an admitted agent.
+type agentHere struct {
+	Name    string              `json:"name"`
+	Version string              `json:"version,omitzero"`
+	Model   string              `json:"model,omitzero"`
+	Tested  []string            `json:"tested,omitempty"` // the versions that Markmill was tested with
+	Backend *runs.AdmittedAgent `json:"backend,omitempty"`
+	Denied  *runs.DeniedAgent   `json:"denied,omitempty"`
+}
+
+func (a *app) listAgents(asJSON bool) error {
+	_, src, err := a.here()
+	if err != nil {
+		return err
+	}
+	eng, err := a.engine(api.RootOf(src))
+	if err != nil {
+		return err
+	}
+	here := agentsHere{Agents: []agentHere{}}
+	usable, denials, mode, err := eng.AgentsHere(src)
+	if err != nil {
+		return err
+	}
+	here.MutationMode = mode
+	denied := false
+	for _, name := range slices.Sorted(maps.Keys(eng.Config.Agents)) {
+		c := eng.Config.Agents[name]
+		one := agentHere{Name: name, Version: c.Version, Model: c.Model}
+		if b, ok := agent.Find(name); ok {
+			one.Tested = b.Tested()
+		}
+		one.Backend, one.Denied = usable[name], denials[name]
+		denied = denied || one.Denied != nil
+		here.Agents = append(here.Agents, one)
+	}
+	if asJSON {
+		err = a.printJSON("agents", here)
+	} else {
+		fmt.Fprintf(a.stdout, "%s", here.words())
+	}
+	if err == nil && denied {
+		return exit(exitFail)
+	}
+	return err
+}
+
+func (h agentsHere) words() string {
+	if len(h.Agents) == 0 {
+		return "no agent is admitted: markmill agents admit NAME, with one of " + strings.Join(agentNames(), ", ") +
+			"\n"
+	}
+	var b strings.Builder
+	for _, one := range h.Agents {
+		mark, words := "✓", ""
+		if one.Denied != nil {
+			mark, words = "✗", " · "+one.Denied.Code+": "+one.Denied.Reason
+		}
+		if one.Tested != nil && !slices.Contains(one.Tested, one.Version) {
+			words += " · tested with " + strings.Join(one.Tested, ", ")
+		}
+		for _, word := range []string{one.Version, one.Model} {
+			if word != "" {
+				words = " · " + word + words
+			}
+		}
+		fmt.Fprintf(&b, "%s %s%s\n", mark, one.Name, plain.Escape(words))
+	}
+	fmt.Fprintf(&b, "a run with an agent may change: %s (policy: agent-mode)\n", h.MutationMode)
+	return b.String()
+}
+
+func agentNames() []string {
+	var names []string
+	for _, b := range agent.Table() {
+		names = append(names, b.Name())
+	}
+	return names
+}
+
+func (a *app) admitAgent(c *cobra.Command, name string, arguments []string, o admission) error {
+	_, src, err := a.here()
+	if err != nil {
+		return err
+	}
+	if src == nil {
+		return usagef("agents are admitted to a repository, and this folder is in none")
+	}
+	b, known := agent.Find(name)
+	switch {
+	case !known && o.program == "":
+		return usagef("%s is no agent that is built in (there are: %s); admit another program with --program", name,
+			strings.Join(agentNames(), ", "))
+	case known && len(arguments) > 0:
+		return usagef("%s is built in, and takes no arguments; admit the program by another name", name)
+	case known && o.program == "":
+		o.program = b.Program()
+	}
+	program, err := programFile(o.program)
+	if err != nil {
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: "the program of the agent " + name + " is not found",
+			Hint: "install it, or name it with --program", Err: err}
+	}
+	eng, err := a.engine(src.Root())
+	if err != nil {
+		return err
+	}
+	digest, files, err := eng.DigestOfAgent(program)
+	if err != nil {
+		return err
+	}
+	fields := []agents.Field{{Key: "path", Value: agents.Text(program)},
+		{Key: "sha256", Value: agents.Text(strings.TrimPrefix(string(digest), "sha256:"))}}
+	version := ""
+	if known {
+		version = programVersion(c.Context(), program)
+	} else {
+		fields = append(fields, agents.Field{Key: "command",
+			Value: agents.List(append([]string{filepath.Base(program)}, arguments...))})
+	}
+	if known && o.credentials == nil {
+		o.credentials = b.Credentials()
+	}
+	for _, f := range []agents.Field{{Key: "version", Value: version}, {Key: "model", Value: o.model},
+		{Key: "endpoint", Value: o.endpoint}} {
+		if f.Value != "" {
+			fields = append(fields, agents.Field{Key: f.Key, Value: agents.Text(f.Value)})
+		}
+	}
+	if len(o.credentials) > 0 {
+		fields = append(fields, agents.Field{Key: "credentials", Value: agents.List(o.credentials)})
+	}
+	if err := agents.Admit(src.Root(), name, fields); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "admitted %s%s: %s\n", name, strings.TrimSuffix(" "+version, " "), program)
+	switch script, _ := engine.IsScript(program); {
+	case files > 1:
+		a.tell("markmill: the digest covers the %d files of its Node packages, and not node itself\n", files)
+	case known && script:
+		a.tell("markmill: %s is a script, and its digest does not cover what it loads; --program can name the "+
+			"program itself\n", program)
+	}
+	return nil
+}
+
+// programFile is the file of a program: of a name on PATH, without links.
+func programFile(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+var versionForm = lazyregexp.New(`\d+\.\d+(\.\d+)*[-+.0-9A-Za-z]*`)
+
+// programVersion is what a program says of its version; "" if it says nothing that is one.
+func programVersion(ctx context.Context, program string) string {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	if err != nil {
+		return ""
+	}
+	return versionForm.FindString(string(out))
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
+	"markmill/engine"
+	"markmill/render/plain"
+	"markmill/render/terminal"
+	"markmill/runs"
+)
+
+// runDecision is what runs accept --json and runs reject --json print.
+type runDecision struct {
+	RunID    runs.RunID           `json:"run_id"`
+	Record   runs.Digest          `json:"record"` // of SHA256SUMS: what was decided on
+	Status   runs.Status          `json:"status"` // of the run
+	Decision runs.DecisionSummary `json:"decision"`
+}
+
+func (a *app) runsAccept() *cobra.Command {
+	var key string
+	var asJSON bool
+	var verdict engine.Verdict
+	c := &cobra.Command{
+		Use: "accept RUN", Short: "Record that an operator accepts a run that has ended",
+		Long: `Verifies the record of RUN and adds the operator's acceptance to it: signed with an SSH key, as
+ssh-keygen -Y sign -n markmill-decision does, and chained to the digest of the record and to the decision before it.
+Where the policy of the repository says acceptance: required, the change of a run reaches the checkout (runs apply)
+and a branch only after it; the keys that count are those of its allowed_signers.
+
+A run that did not pass is refused, unless --force is given. A step of a run cannot accept. The decisions are in the
+folder decisions of the record, which SHA256SUMS does not list, and travel with it.
+
+Exit codes: 0 accepted, 1 the record does not hold, 2 there is no such run, it did not pass, or the acceptance would not
+count.`,
+		Example: "  markmill runs accept last --key ~/.ssh/id_ed25519\n" +
+			"  markmill runs accept last --key ~/.ssh/id_ed25519 --reason 'read the patch'",
+		Args: args(1, 1),
+		RunE: func(_ *cobra.Command, words []string) error {
+			if key == "" {
+				return usagef("--key is needed: an acceptance is signed")
+			}
+			return a.decide(words[0], key, verdict, asJSON)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&key, "key", "", "SSH private key to sign with (or the .pub of one in the agent)")
+	f.StringVar(&verdict.Reason, "reason", "", "why, for the record")
+	f.BoolVar(&verdict.Force, "force", false, "also accept a run that did not pass; the decision says so")
+	jsonFlag(c, &asJSON, "runs-decision")
+	return c
+}
+
+func (a *app) runsReject() *cobra.Command {
+	var key string
+	var asJSON bool
+	verdict := engine.Verdict{Reject: true}
+	c := &cobra.Command{
+		Use: "reject RUN", Short: "Record that an operator rejects a run that has ended, and why",
+		Long: `Adds the operator's rejection to the record of RUN, chained to its digest and to the decision before
+it. It revokes an earlier acceptance. The change of a rejected run is not applied, until somebody accepts the run. A
+rejection counts without a signature; with --key it has one.
+
+A record that does not hold can be rejected, too. A step of a run cannot reject.
+
+Exit codes: 0 rejected, 1 the record cannot be read, 2 there is no such run, or no reason is given.`,
+		Example: "  markmill runs reject last --reason 'drops the index'\n" +
+			"  markmill runs reject last --reason 'drops the index' --key ~/.ssh/id_ed25519",
+		Args: args(1, 1),
+		RunE: func(_ *cobra.Command, words []string) error {
+			if err := checkReason(verdict.Reason); err != nil {
+				return err
+			}
+			return a.decide(words[0], key, verdict, asJSON)
+		},
+	}
+	c.Flags().StringVar(&verdict.Reason, "reason", "", "why, for the record")
+	c.Flags().StringVar(&key, "key", "", "SSH private key to sign with (or the .pub of one in the agent)")
+	jsonFlag(c, &asJSON, "runs-decision")
+	return c
+}
+
+// decide adds a decision to the record of a run and prints it.
+func (a *app) decide(word, key string, verdict engine.Verdict, asJSON bool) error {
+	store, src, err := a.here()
+	if err != nil {
+		return err
+	}
+	id, _, err := store.Find(word)
+	if err != nil {
+		return err
+	}
+	eng, err := a.engine(api.RootOf(src))
+	if err != nil {
+		return err
+	}
+	eng.Source = src
+	if key != "" {
+		verdict.Sign = func(text []byte) ([]byte, error) { return a.sign(key, runs.DecisionNamespace, text) }
+	}
+	made, v, err := api.Decide(eng, src, store.Record(id), verdict)
+	if err != nil {
+		return err
+	}
+	a.reindex(store, id)
+	for _, f := range v.Findings { // of a rejected record
+		a.tell("markmill: %s\n", plain.OneLine(f.String()))
+	}
+	signers, err := a.signers("", api.RootOf(src))
+	if err != nil {
+		return err
+	}
+	if o := v.Run.Started.Options; !verdict.Reject && o != nil && o.Branch != "" && engine.NeedsAcceptance(v.Run) {
+		a.tell("its branch %s is made with: markmill runs apply %s --branch NAME\n", o.Branch, made.Run)
+	}
+	if verdict.Reject && v.Run.Diff != nil && len(v.Run.Diff.Files) > 0 {
+		a.tell("where its change was applied, markmill runs revert %s takes it back\n", made.Run)
+	}
+	out := runDecision{made.Run, made.Sums, made.Status, made.Summary(signers)}
+	if asJSON {
+		return a.printJSON("runs-decision", out)
+	}
+	return say(a.stdout, "%s: %s\n", made.Run, out.Decision.Words())
+}
+
+// decisions are those on a run, as the policy of the repository here sees their keys. The error says why they do not
+// hold.
+func (a *app) decisions(dir string) (out []runs.DecisionSummary, err error) {
+	list, err := runs.At(dir).Decisions()
+	if len(list) == 0 {
+		return nil, err
+	}
+	_, src, serr := a.indexed()
+	if serr != nil {
+		return nil, serr
+	}
+	signers, serr := a.signers("", api.RootOf(src))
+	for i := range list {
+		out = append(out, list[i].Summary(signers))
+	}
+	return out, errors.Join(err, serr)
+}
+
+// decidedRecord is a record with what came after its run: decisions and repetitions.
+func (a *app) decidedRecord(run *runs.Run, dir string) terminal.Record {
+	shown := record(dir)
+	if run.Completed != nil && !runs.At(dir).Made() {
+		shown.Origin = runs.NotMadeHere
+	}
+	list, err := a.decisions(dir)
+	for i := range list {
+		shown.Decisions = append(shown.Decisions, list[i].Words())
+	}
+	if err != nil {
+		shown.Decisions = append(shown.Decisions, "does not hold: "+err.Error())
+	}
+	if store, _, err := a.indexed(); err == nil {
+		shown.Reruns = a.repetitions(store, run.ID)
+	}
+	if of := run.Started.Rerun; of != nil {
+		words := "of " + string(of.Run)
+		if r, err := runs.At(dir).Rerun(); err == nil {
+			words += map[bool]string{true: ", which it agrees with", false: ", which it differs from"}[r.Agrees]
+		}
+		shown.Reruns = append(shown.Reruns, words)
+	}
+	return shown
+}

@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api/lookup"
+	"markmill/cmd/markmill/remote"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
+	"markmill/notebooks/diff/nbdime"
+	"markmill/notebooks/ipynb"
+	"markmill/render"
+	"markmill/render/diffview"
+	"markmill/render/html"
+	"markmill/render/review"
+	"markmill/render/terminal"
+	"markmill/runs"
+)
+
+// diffOptions are the options of markmill diff.
+type diffOptions struct {
+	all, git       bool
+	markdown, json bool
+	html           bool
+	format         string
+	tolerance      []string
+	most           int // bytes; 0 limits only Markdown, to a comment
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	var opt diffOptions
+	c := &cobra.Command{
+		Use: "diff A B", Short: "Compare notebooks, output notebooks, runs and revisions by step",
+		Long: `Compares two notebooks and shows what a reviewer wants to know, in this order: the status, the tests, the
+parameters, the steps (added, removed, moved, renamed, edited, replaced, split, joined), the scraps, what the
+steps changed in the worktree, the outputs.
+
+A and B are files (.md, .qmd, .Rmd, .ipynb; source or output), - for standard input, runs (an id, a part of
+one, last, or a run directory), or REV:PATH for a path of a Git revision. Two folders (also REV:FOLDER) are
+compared notebook by notebook, by their paths, and so are two revisions: main fix. With --git: one revision, whose path is compared with the
+file, or two.
+
+Execution counts, times, generated ids, volatile metadata and addresses of objects are ignored, unless --all
+is given.
+
+Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
+		Example: "  markmill diff task.md new.md\n  markmill diff last task.out.md\n" +
+			"  markmill diff HEAD~1:report.md report.md\n" +
+			"  markmill diff HEAD:results results\n  markmill diff main fix\n" +
+			"  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
+			"  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
+		RunE: func(c *cobra.Command, words []string) error {
+			return troubled(a.diff(opt, words, c.ArgsLenAtDash()))
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&opt.all, "all", false, "compare noise as well")
+	f.BoolVar(&opt.git, "git", false, "the arguments are REV [REV] -- PATH")
+	f.BoolVar(&opt.markdown, "markdown", false, "print Markdown for a pull request comment, at most 65,536 characters")
+	f.BoolVar(&opt.html, "html", false, "print one HTML page, side by side, that loads nothing")
+	jsonFlag(c, &opt.json, "diff")
+	f.IntVar(&opt.most, "max-bytes", 0, "limit of the text or the Markdown, in bytes; what matters most comes first")
+	f.StringVar(&opt.format, "format", "", "nbdime: print nbdime's diff of two Jupyter notebooks")
+	f.StringArrayVar(&opt.tolerance, "tolerance", nil,
+		"how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
+	return c
+}
+
+// trouble is an error of a command whose exit code 1 means that two things differ.
+type trouble struct{ error }
+
+func (t trouble) Unwrap() error { return t.error }
+
+// troubled is an error of such a command, unless it is an answer.
+func troubled(err error) error {
+	if err == nil || errors.As(err, new(exit)) {
+		return err
+	}
+	return trouble{err}
+}
+
+func (a *app) diff(opt diffOptions, words []string, dash int) error {
+	forms := 0
+	for _, on := range []bool{opt.markdown, opt.html, opt.json, opt.format != ""} {
+		if on {
+			forms++
+		}
+	}
+	switch {
+	case forms > 1:
+		return usagef("--markdown, --html, --json and --format exclude each other")
+	case opt.most != 0 && opt.most < review.LeastLimit:
+		return usagef("--max-bytes %d is too small; the minimum is %d", opt.most, review.LeastLimit)
+	case opt.most != 0 && (opt.json || opt.html || opt.format != ""):
+		return usagef("--max-bytes limits text and Markdown only")
+	case opt.format != "" && opt.format != "nbdime":
+		return usagef("--format %s is not known; there is nbdime", opt.format)
+	}
+	how, err := compareOptions(opt)
+	if err != nil {
+		return err
+	}
+	if opt.git {
+		if words, err = gitWords(words, dash); err != nil {
+			return err
+		}
+	}
+	if len(words) != 2 {
+		return usagef("markmill diff takes A B, and got %d: %s; see markmill diff --help",
+			len(words), strings.Join(words, " "))
+	}
+	if words[0] == "-" && words[1] == "-" {
+		return usagef("standard input can be one of the two")
+	}
+	words = lookup.Revisions(words)
+	if folders, err := a.folders(words); err != nil {
+		return err
+	} else if folders != nil {
+		return a.diffFolders(opt, how, folders)
+	}
+	var sides [2]lookup.Side
+	for i, word := range words {
+		if sides[i], err = a.lookup().Side(word); err != nil {
+			return err
+		}
+	}
+	return a.showDiff(opt, how, sides)
+}
+
+// gitWords makes REV:PATH of REV [REV] -- PATH.
+func gitWords(words []string, dash int) ([]string, error) {
+	if dash < 1 || dash > 2 || len(words) != dash+1 {
+		return nil, usagef("--git takes REV [REV] -- PATH, and got %s; see markmill diff --help",
+			strings.Join(words, " "))
+	}
+	path := words[dash]
+	if filepath.IsAbs(path) {
+		return nil, usagef("--git: the path is absolute; give it relative to the working directory")
+	}
+	rel := "./" + filepath.ToSlash(path)
+	if dash == 1 {
+		return []string{words[0] + ":" + rel, path}, nil
+	}
+	return []string{words[0] + ":" + rel, words[1] + ":" + rel}, nil
+}
+
+// compareOptions reads the tolerances.
+func compareOptions(opt diffOptions) (diff.Options, error) {
+	how := diff.Options{All: opt.all, Tolerances: map[string]float64{}}
+	for _, word := range opt.tolerance {
+		name, text, named := strings.Cut(word, "=")
+		if !named {
+			name, text = "", word
+		}
+		number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(n >= 0) {
+			return how, usagef("--tolerance %s: expected a number that is not negative, such as 0.01, 1%% or loss=1%%",
+				word)
+		}
+		if percent {
+			n /= 100
+		}
+		if named {
+			how.Tolerances[name] = n
+		} else {
+			how.Tolerance = n
+		}
+	}
+	return how, nil
+}
+
+// lookup reads what words of a command line name.
+func (a *app) lookup() lookup.Reader {
+	return lookup.Reader{
+		Store: func() (runs.Store, error) {
+			store, _, err := a.here()
+			return store, err
+		},
+		Read:   a.readAny,
+		Stream: func(word string) bool { return word == "-" || remote.Is(word) },
+		Name:   name,
+	}
+}
+
+// folders reads two words that both name folders; nil where one does not.
+func (a *app) folders(words []string) ([]*lookup.Folder, error) {
+	var out []*lookup.Folder
+	for _, word := range words {
+		f, ok, err := a.lookup().Folder(word)
+		if err != nil || !ok {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	for i, f := range out {
+		if len(f.Paths) == 0 {
+			return nil, badInput(words[i], "is a folder, and holds no notebook")
+		}
+	}
+	return out, nil
+}
+
+// diffFolders compares two folders, notebook by notebook.
+func (a *app) diffFolders(opt diffOptions, how diff.Options, folders []*lookup.Folder) error {
+	if opt.html || opt.format != "" {
+		return usagef("--html and --format compare two notebooks; " +
+			"markmill review --html FILE makes a page of all notebooks of a branch")
+	}
+	d, err := lookup.CompareFolders(folders[0], folders[1], how)
+	if err != nil {
+		return err
+	}
+	switch {
+	case opt.json:
+		var text []byte
+		if text, err = codec.Indent(d); err == nil {
+			err = a.shownText(text)
+		}
+	case opt.markdown:
+		err = a.shownText(d.Markdown(opt.limit()))
+	default:
+		to := &boundedWriter{to: a.stdout, most: opt.most}
+		err = errors.Join(d.Write(to, a.colour(a.stdout)), to.end())
+	}
+	if err != nil {
+		return err
+	}
+	return passIf(d.Same)
+}
+
+func (a *app) showDiff(opt diffOptions, how diff.Options, sides [2]lookup.Side) error {
+	if opt.format == "nbdime" {
+		return a.showNbdime(sides)
+	}
+	d := diff.Compare(sides[0].Doc, sides[1].Doc, how)
+	var err error
+	switch {
+	case opt.json:
+		var text []byte
+		if text, err = diffview.JSON(d); err == nil {
+			err = a.printJSON("diff", text)
+		}
+	case opt.html:
+		err = a.shownText(html.Diff(d))
+	case opt.markdown:
+		err = a.shownText(render.DiffMarkdown(d, opt.limit()))
+	default:
+		to := &boundedWriter{to: a.stdout, most: opt.most}
+		err = errors.Join(terminal.Diff(to, d, a.colour(a.stdout)), to.end())
+	}
+	if err != nil {
+		return err
+	}
+	return passIf(d.Same)
+}
+
+// limit is how many bytes the Markdown may have.
+func (o *diffOptions) limit() int { return cmp.Or(o.most, render.CommentLimit) }
+
+// showNbdime prints nbdime's diff, which is of Jupyter notebooks only.
+func (a *app) showNbdime(sides [2]lookup.Side) error {
+	var books [2]*ipynb.Notebook
+	for i, s := range sides {
+		if s.Doc.Form != "jupyter" || s.Source == nil {
+			return usagef("--format nbdime compares Jupyter notebooks, and %s is none", s.Doc.Name)
+		}
+		nb, err := ipynb.Parse(s.Doc.Name, s.Source)
+		if err != nil {
+			return err
+		}
+		books[i] = nb
+	}
+	text, err := nbdime.Diff(books[0], books[1])
+	if err != nil {
+		return err
+	}
+	if err := a.shownText(text); err != nil {
+		return err
+	}
+	return passIf(strings.TrimSpace(string(text)) == "[]")
+}

@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// group is a heading of a help text, and the commands or options under it.
+type group struct {
+	title string
+	names []string
+}
+
+// commandGroups are the headings of markmill --help. Commands in none of them are listed under the last.
+var commandGroups = []group{
+	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test", "watch"}},
+	{"Coding agents", []string{"agents", "lanes", "summary", "mcp"}},
+	{"The queue and schedules", []string{"submit", "worker", "jobs", "schedule", "scheduler"}},
+	{"Health", []string{"alerts", "slo", "digest"}},
+	{"Look at what ran", []string{"show", "runs", "scraps", "serve"}},
+	{"Review and compare", []string{"status", "gate", "review", "diff", "bisect", "merge"}},
+	{"Approvals", []string{"approve", "deny"}},
+	{"Forms and Git", []string{"convert", "strip", "git"}},
+	{"This program", nil},
+}
+
+// runGroups are the headings of markmill run --help, and of every command that has many of its options.
+var runGroups = []group{
+	{"The question", []string{"good", "bad", "scrap", "step"}},
+	{"Parameters", []string{"parameters", "parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64",
+		"allow-unknown-parameters", "inject-paths", "inject-input-path", "inject-output-path"}},
+	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine",
+		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
+		"continue", "at", "reuse", "outdated", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
+	{"Attempts", []string{"backends", "attempts", "pick", "judge-once", "html", "format"}},
+	{"The job", []string{"key", "queue", "label", "after", "priority", "retries", "wait", "follow"}},
+	{"The worker", []string{"drain", "lease", "sandbox", "warm", "schedule", "launch", "launch-count", "image",
+		"secret", "print"}},
+	{"The workbench", []string{"listen", "role", "tokens", "cert", "host", "proxy", "proxy-header",
+		"webhook-secret"}},
+	{"A NATS server", []string{"files", "nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
+	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
+	{"The worktree", []string{"repo", "base", "dirty", "copy", "data", "tree", "cwd", "in-place", "branch",
+		"no-output", "keep-worktree"}},
+	{"OUTPUT", []string{"force", "frozen", "report-mode", "no-report-mode", "timings", "update", "sanitize-with"}},
+	{"Evidence for programs", []string{"json", "events", "stdout-file", "stderr-file", "junit", "annotate"}},
+	{"Progress", []string{"progress-bar", "no-progress-bar", "log-output", "no-log-output", "log-level"}},
+}
+
+// stripGroups are those of strip, and of git install, which takes its options.
+var stripGroups = []group{
+	{"Actions", []string{"check", "stdout", "json"}},
+	{"Scope", []string{"global", "attributes", "repo"}},
+	{"Markdown", []string{"markdown", "drop-damaged"}},
+	{"Jupyter notebooks", []string{"keep-output", "keep-count", "number-ids", "drop-empty-cells", "strip-init-cells",
+		"max-size", "extra-keys", "keep-metadata-keys", "drop-tagged-cells", "keep-output-type", "drop-output-type"}},
+}
+
+// reviewGroups are those of review.
+var reviewGroups = []group{
+	{"The verdict", []string{"fail-on", "require", "merge"}},
+	{"The base's judges", []string{"judge", "judge-limit", "show-judges", "accept", "reason", "parameters"}},
+	{"What is compared", []string{"all", "tolerance"}},
+	{"What is printed", []string{"markdown", "json", "html", "explain", "max-bytes"}},
+}
+
+// optionGroups are the headings for the options of a command; none where it has few.
+func optionGroups(c *cobra.Command) []group {
+	switch c.CommandPath() {
+	case "markmill run", "markmill lanes", "markmill runs resume", "markmill runs fork", "markmill test",
+		"markmill bisect",
+		"markmill submit", "markmill worker", "markmill serve":
+		return runGroups
+	case "markmill strip", "markmill git install":
+		return stripGroups
+	case "markmill review":
+		return reviewGroups
+	}
+	return nil
+}
+
+// grouped sorts names under headings, and returns the rest.
+func grouped(groups []group, has func(name string) bool, all []string) (out []group, rest []string) {
+	rest = slices.Clone(all)
+	for _, g := range groups {
+		var there []string
+		for _, name := range g.names {
+			if has(name) {
+				there = append(there, name)
+				rest = slices.DeleteFunc(rest, func(other string) bool { return other == name })
+			}
+		}
+		if len(there) > 0 {
+			out = append(out, group{g.title, there})
+		}
+	}
+	return out, rest
+}
+
+// help prints the help of a command: its text, its usage, and its options under headings.
+func (con *console) help(c *cobra.Command, _ []string) {
+	width := 0
+	if con.terminal(con.stdout) {
+		width, _, _ = term.GetSize(int(con.stdout.Fd()))
+	}
+	writeHelp(c.OutOrStdout(), c, width)
+}
+
+// helpWidth is the width of help that is not printed on a narrower terminal.
+const helpWidth = 120
+
+func writeHelp(w io.Writer, c *cobra.Command, width int) {
+	if width <= 0 || width > helpWidth {
+		width = helpWidth
+	}
+	var b strings.Builder
+	text := c.Long
+	if text == "" {
+		text = c.Short
+	}
+	b.WriteString(strings.TrimSpace(text) + "\n")
+	if isTopic(c) {
+		helpCommands(&b, c)
+		io.WriteString(w, b.String())
+		return
+	}
+	b.WriteString("\nUsage:\n")
+	if c.Runnable() && c.HasParent() {
+		b.WriteString("  " + c.UseLine() + "\n")
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("  " + c.CommandPath() + " COMMAND\n")
+	}
+	if c.Example != "" {
+		b.WriteString("\nExamples:\n" + c.Example + "\n")
+	}
+	helpCommands(&b, c)
+	helpOptions(&b, c, width)
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n`%s COMMAND --help` describes a command", c.CommandPath())
+		for _, sub := range c.Commands() {
+			if isTopic(sub) {
+				fmt.Fprintf(&b, ", and `%s help %s` says: %s", c.CommandPath(), sub.Name(), sub.Short)
+			}
+		}
+		b.WriteString(".\n")
+	}
+	io.WriteString(w, b.String())
+}
+
+// isTopic reports whether the help of a command is a text to be read, though there may be commands below it.
+func isTopic(c *cobra.Command) bool {
+	return c.IsAdditionalHelpTopicCommand() || c.Long == forAgents
+}
+
+// helpCommands lists the commands below a command.
+func helpCommands(b *strings.Builder, c *cobra.Command) {
+	byName := map[string]*cobra.Command{}
+	var all []string
+	wide := 0
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			byName[sub.Name()] = sub
+			all = append(all, sub.Name())
+			wide = max(wide, len(sub.Name()))
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	groups := []group{{"Commands", nil}}
+	if !c.HasParent() {
+		groups = commandGroups
+	}
+	out, rest := grouped(groups, func(name string) bool { return byName[name] != nil }, all)
+	if len(rest) > 0 {
+		out = append(out, group{groups[len(groups)-1].title, rest})
+	}
+	for _, g := range out {
+		fmt.Fprintf(b, "\n%s:\n", g.title)
+		for _, name := range g.names {
+			fmt.Fprintf(b, "  %-*s  %s\n", wide, name, byName[name].Short)
+		}
+	}
+}
+
+// shownOptions are the options of a command by name, and their names in groups. untitled is the title of the options
+// of a command that has no groups.
+func shownOptions(c *cobra.Command, untitled string) (all map[string]*pflag.Flag, out []group) {
+	all = map[string]*pflag.Flag{}
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden && all[f.Name] == nil {
+			all[f.Name] = f
+			names = append(names, f.Name)
+		}
+	}
+	c.LocalFlags().VisitAll(add)
+	c.InheritedFlags().VisitAll(add)
+	out, rest := grouped(optionGroups(c), func(name string) bool { return all[name] != nil }, names)
+	if len(rest) > 0 {
+		if len(out) > 0 {
+			untitled = "Other options"
+		}
+		out = append(out, group{untitled, rest})
+	}
+	return all, out
+}
+
+// helpOptions lists the options of a command.
+func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
+	all, out := shownOptions(c, "Options")
+	for _, g := range out {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		set.SortFlags = false
+		for _, name := range g.names {
+			set.AddFlag(all[name])
+		}
+		fmt.Fprintf(b, "\n%s:\n%s", g.title, set.FlagUsagesWrapped(width))
+	}
+}
+
+// runInstead says what does in run what these options do in other programs.
+var runInstead = []struct{ options, words string }{
+	{"timeout", "--execution-timeout limits each step that sets no timeout of its own, --run-timeout the whole run"},
+	{"dry-run n dryrun plan", "markmill inspect NOTEBOOK shows what would run, markmill check NOTEBOOK what would be " +
+		"refused; --prepare-only writes OUTPUT with the parameters and runs nothing"},
+	{"o output out output-file", "OUTPUT is the second argument: markmill run NOTEBOOK OUTPUT"},
+	{"param params set arg args", "-p NAME=VALUE gives a parameter"},
+	{"q quiet silent s", "--no-progress-bar shows no progress, --log-level ERROR only errors"},
+	{"v verbose d debug", "--log-output shows what the steps print; markmill runs log last prints it afterwards"},
+	{"tags tag exclude skip", "--only takes ids of steps, and --skip-tag skips the steps with a tag"},
+	{"step steps", "--only ID,… runs only these steps; --from ID and --until ID run a part"},
+	{"allow-dirty include-dirty", "--dirty include copies uncommitted changes into the worktree"},
+	{"env e", "the notebook lists the variables of its steps: env: in the front matter, or env= of a step"},
+}
+
+// instead says what does what an option of other programs does; "" for an unknown one.
+func instead(c *cobra.Command, name string) string {
+	switch path := strings.TrimPrefix(c.CommandPath(), "markmill "); {
+	case path == "scraps" || path == "runs attest": // they have --output
+		return ""
+	case path == "run" || path == "runs resume" || path == "runs fork" || path == "test" && name == "timeout":
+		for _, i := range runInstead {
+			if slices.Contains(strings.Fields(i.options), name) {
+				return i.words
+			}
+		}
+	case path == "convert" && slices.Contains([]string{"o", "output", "out", "output-file"}, name):
+		return "OUTPUT is the second argument: markmill convert NOTEBOOK OUTPUT"
+	}
+	switch name {
+	case "color", "no-color", "colour":
+		return "NO_COLOR=1 in the environment turns colours off; they are on when standard output is a terminal"
+	case "format":
+		if c.Flags().Lookup("json") != nil {
+			return "--json prints one JSON object"
+		}
+	}
+	return ""
+}

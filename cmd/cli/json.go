@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"markmill/notebooks"
+	"markmill/notebooks/codec"
+	"markmill/render"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+// schemaOf names a document of --json and its version: "markmill.run/1". docs/schemas has the JSON Schema of each.
+// Members are only ever added to a version.
+func schemaOf(document string) string { return "markmill." + document + "/1" }
+
+// printJSON prints an object for programs, with schema as its first member. v may be the indented text of an object. A
+// command prints one document, so a later error goes to standard error only.
+func (con *console) printJSON(document string, v any) error {
+	text, isText := v.([]byte)
+	if !isText {
+		var err error
+		if text, err = codec.Indent(v); err != nil {
+			return err
+		}
+	}
+	members, isObject := bytes.CutPrefix(text, []byte("{\n"))
+	if !isObject {
+		return fmt.Errorf("--json: %s is no object with members", document)
+	}
+	con.printed = true
+	if term.IsTerminal(int(con.stdout.Fd())) {
+		members = []byte(plain.EscapeJSON(string(members)))
+	}
+	_, err := fmt.Fprintf(con.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
+	return err
+}
+
+// schemaLine is room for the line that printJSON adds.
+const schemaLine = 64
+
+// jsonFlag is the option of a command that can print one document.
+func jsonFlag(c *cobra.Command, to *bool, document string) {
+	c.Flags().BoolVar(to, "json", false, jsonWords(document))
+}
+
+func jsonWords(document string) string {
+	return "print one JSON object (docs/schemas/" + document + ".json)"
+}
+
+// wantsJSON reports whether a command line asks for JSON. It looks at the words, because the flag package stops at the
+// first wrong option.
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// jsonError is the document of a command that failed.
+type jsonError struct {
+	Error    jsonMistake   `json:"error"`  // the first of Errors
+	Errors   []jsonMistake `json:"errors"` // at least one
+	ExitCode int           `json:"exit_code"`
+}
+
+// jsonMistake is one error.
+type jsonMistake struct {
+	Kind    string `json:"kind"` // of notebooks.Kind, or usage
+	File    string `json:"file,omitzero"`
+	Line    int    `json:"line,omitzero"`
+	Column  int    `json:"column,omitzero"`
+	Step    string `json:"step,omitzero"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitzero"`
+}
+
+func newJSONError(err error) jsonError {
+	doc := jsonError{ExitCode: exitOf(err)}
+	for _, e := range flatten(err) {
+		if e.Kind == notebooks.KindInternal && doc.ExitCode == exitUsage {
+			mistake := *e
+			mistake.Kind, e = "usage", &mistake
+		}
+		doc.Errors = append(doc.Errors, jsonMistake{Kind: string(e.Kind), File: e.File, Line: e.Line, Column: e.Col,
+			Step: string(e.Step), Message: e.Msg, Hint: e.Hint})
+	}
+	doc.Error = doc.Errors[0]
+	return doc
+}
+
+// runDocument is what run --json and show --json print: report.json, and what a program needs to continue.
+type runDocument struct {
+	*runs.Report
+	RunDir       string               `json:"run_dir"` // absolute
+	Blockers     []runs.Cause         `json:"blockers"`
+	Cause        *render.Cause        `json:"cause"` // null for a run with nothing against it
+	Consequences []render.Consequence `json:"consequences"`
+	// Decisions are those of operators on the run, the oldest first.
+	Decisions []runs.DecisionSummary `json:"decisions,omitempty"`
+}
+
+// printRun prints the document of one run. The report is made when the record has none.
+func (a *app) printRun(run *runs.Run, dir string) error {
+	report, err := runs.At(dir).ReadReport()
+	if err != nil {
+		if report, err = runs.At(dir).Report(run, nil); err != nil {
+			return err
+		}
+	}
+	doc := runDocument{Report: report, Blockers: []runs.Cause{}, Consequences: []render.Consequence{}}
+	if doc.RunDir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	for _, c := range run.Causes() {
+		c.Blocker = run.Located(c.Blocker)
+		doc.Blockers = append(doc.Blockers, c)
+	}
+	if doc.Decisions, err = a.decisions(dir); err != nil {
+		return err
+	}
+	nb, _ := recorded(run, dir) // without it the cause has no line of code
+	cause, led := render.Causes(run, nb, runs.At(dir))
+	doc.Cause, doc.Consequences = cause, append(doc.Consequences, led...)
+	return a.printJSON("run", doc)
+}
+
+// recorded is the notebook of a run, from its copy in the record.
+func recorded(run *runs.Run, dir string) (*notebooks.Notebook, error) {
+	source, err := runs.At(dir).ReadFile(run.Started.SourceFile)
+	if err != nil {
+		return nil, fmt.Errorf("the source of the run: %w", err)
+	}
+	return render.Recorded(run, source)
+}

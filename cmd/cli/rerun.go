@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api/rerun"
+	"markmill/engine"
+	"markmill/engine/process"
+	"markmill/notebooks/params"
+	"markmill/render/plain"
+	"markmill/render/review"
+	"markmill/render/terminal"
+	"markmill/runs"
+)
+
+// rerunOptions are those of runs verify --rerun.
+type rerunOptions struct {
+	rerun   bool
+	base    string
+	given   []params.Given
+	allowed string
+	json    bool
+}
+
+// repeated is what runs verify --rerun --json prints.
+type repeated struct {
+	*runs.Rerun
+	Status runs.Status  `json:"status"` // of the new run
+	Proof  review.Level `json:"proof"`  // repeated, or recorded when something differs
+	RunDir string       `json:"run_dir"`
+}
+
+// recordNamed is the record that a word names: by a run, a run directory, or the output notebook of a run.
+func (a *app) recordNamed(word, allowed string) (*runs.Record, error) {
+	if info, err := os.Stat(word); err == nil && !info.IsDir() {
+		v, err := a.verifyRecord(word, allowed)
+		if err == nil && v.Dir == "" {
+			return nil, usagef("%s: its run is not kept here, and only a recorded run can be repeated", word)
+		}
+		return runs.At(v.Dir), err
+	} else if err == nil {
+		return runs.At(word), nil
+	}
+	dir, err := a.recordOf(word)
+	return runs.At(dir), err
+}
+
+// repeatedBy is the record of the run that a repetition repeats, if it is here; of any other run, its own.
+func (a *app) repeatedBy(store runs.Store, record *runs.Record) (*runs.Record, error) {
+	run, _, err := record.Load()
+	if err != nil || run.Started.Rerun == nil {
+		return record, err
+	}
+	of := run.Started.Rerun
+	first := store.Record(of.Run)
+	if sums, err := first.Sums(); err != nil || sums != of.Sums {
+		return record, nil
+	}
+	a.tell("run %s is itself a repetition, of %s, which is repeated once more\n", run.ID, of.Run)
+	return first, nil
+}
+
+// verifyAgain is runs verify --rerun.
+func (a *app) verifyAgain(c *cobra.Command, word string, signed bool, o rerunOptions) error {
+	switch dir, err := a.sweepNamed(word); {
+	case err != nil:
+		return err
+	case dir != "":
+		return usagef("%s is a sweep; --rerun repeats one run", word)
+	case signed:
+		return usagef("--signed and --rerun exclude each other: verify first, then repeat")
+	case c.Flags().Changed("base") && o.base == "":
+		return usagef("--base names no commit; give a revision, or leave the option out")
+	}
+	return a.rerun(c.Context(), word, o)
+}
+
+// rerun repeats a run and says what differs.
+func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
+	eng, err := a.engineHere("--rerun needs the Git repository that the run worked on")
+	if err != nil {
+		return err
+	}
+	src := eng.Source
+	store, err := a.store(src)
+	if err != nil {
+		return err
+	}
+	record, err := a.recordNamed(word, o.allowed)
+	if err != nil {
+		return err
+	}
+	if record, err = a.repeatedBy(store, record); err != nil {
+		return err
+	}
+	signers, err := a.signers(o.allowed, src.Root())
+	if err != nil {
+		return err
+	}
+	key, err := a.signKey(eng.Config)
+	if err != nil {
+		return err
+	}
+	process.SealDescriptors()
+	ctx, stop := a.interruptible(ctx)
+	defer stop()
+	var seen *follower
+	defer func() {
+		if seen != nil {
+			seen.progress.Done("")
+			_ = seen.close()
+		}
+	}()
+	result, err := rerun.Run(ctx, eng, src, record, rerun.Options{Base: o.base, Given: o.given, Signers: signers,
+		Sealed: func(dir string) error { return a.signRecord(dir, key) },
+		Sinks: func(plan *engine.Plan) (engine.Sinks, error) {
+			a.tell("repeating run %s as %s, in a clean clone\n", plan.Request().Rerun.Run, plan.Request().ID)
+			options := defaultRunOptions()
+			options.progress, options.logLevel = true, "INFO"
+			if seen, err = a.follower(options, store.Path(plan.Request().ID)); err != nil {
+				return engine.Sinks{}, err
+			}
+			return engine.Sinks{Views: a.views("", nil), Sign: a.signWith(key),
+				Observers: []engine.Observer{{Event: seen.event, Output: seen.output,
+					Unfinished: seen.progress.Unfinished, Files: a.written(seen)}}}, nil
+		}})
+	var damaged *rerun.DamagedError
+	switch {
+	case errors.Is(err, rerun.ErrInterrupted):
+		a.tell("markmill: %s\n", err)
+		return exit(128 + interruptedBy(ctx))
+	case errors.As(err, &damaged):
+		for _, f := range damaged.Findings {
+			if err := say(a.stdout, "%s: %s\n", f.Where, f.Message); err != nil {
+				return err
+			}
+		}
+		a.tell("markmill: %s\n", err)
+		return exit(exitFail)
+	case err != nil:
+		return err
+	}
+	seen.progress.Done(terminal.Summary(result.New, "", a.colour(a.stderr)))
+	a.retain(eng, src, result.New.ID)
+	if o.json {
+		proof := review.Recorded
+		if result.Agrees {
+			proof = review.Repeated
+		}
+		err = a.printJSON("runs-rerun", repeated{result.Rerun, result.New.Status(), proof, result.Dir})
+	} else {
+		_, err = io.WriteString(a.stdout, strings.Join(rerunWords(result.Rerun), "\n")+"\n")
+	}
+	switch {
+	case err != nil:
+		return err
+	case result.Agrees:
+		return nil
+	case result.New.Status() == runs.Blocked:
+		return exit(exitBlocked)
+	}
+	return exit(exitFail)
+}
+
+// interruptedBy is the number of the signal that ended a context.
+func interruptedBy(ctx context.Context) int {
+	var by engine.Interrupt
+	if errors.As(context.Cause(ctx), &by) && by.Signal > 0 {
+		return by.Signal
+	}
+	return 2
+}
+
+// maxDiffLines bounds each diff of a comparison on a terminal; rerun.json has the whole.
+const maxDiffLines = 40
+
+// rerunWords are the lines that say how a repetition compares.
+func rerunWords(r *runs.Rerun) (out []string) {
+	add := func(line string) { out = append(out, plain.Escape(line)) }
+	if r.Agrees {
+		add(string(r.Run) + " is repeated: " + string(r.Rerun) + " came to the same, in " +
+			plain.Counted(r.Compared, "result"))
+	} else {
+		add(string(r.Run) + " came to something else when it was repeated, as " + string(r.Rerun) + ": " +
+			plain.Counted(len(r.Differences), "difference") + " in " + plain.Counted(r.Compared, "result"))
+	}
+	for _, d := range r.Differences {
+		where := "the run"
+		if d.Step != "" {
+			where = "step " + d.Step
+		}
+		line := "  " + where + ": " + d.What
+		switch {
+		case d.Was != "" && d.Now == "" && d.Diff != "":
+			line += ": " + d.Was
+		case d.Was != "" || d.Now != "":
+			line += ": was " + orNothing(d.Was) + "; now " + orNothing(d.Now)
+		}
+		if len(d.Paths) > 0 {
+			line += ": " + plain.Some(d.Paths, 5)
+		}
+		add(line)
+		text := strings.Split(strings.TrimSuffix(d.Diff, "\n"), "\n")
+		for i, l := range text {
+			if d.Diff == "" {
+				break
+			}
+			if i == maxDiffLines {
+				add("    … " + plain.Counted(len(text)-i, "more line"))
+				break
+			}
+			add("    " + l)
+		}
+	}
+	if r.OtherBase != "" {
+		add("  on another commit: " + r.OtherBase + "; changes were compared, not whole trees")
+	}
+	for _, note := range r.Notes {
+		add("  " + note)
+	}
+	return out
+}
+
+func orNothing(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return plain.Cut(strings.Join(strings.Fields(text), " "), 200)
+}
+
+// repetitions say which runs repeat a run, as their rerun.json has it. They are asked for so that somebody may look at
+// them: what cannot be read is left out.
+func (a *app) repetitions(store runs.Store, id runs.RunID) (words []string) {
+	reruns, err := store.Reruns()
+	if err != nil {
+		return nil
+	}
+	for _, record := range reruns[id] {
+		r, err := record.Rerun()
+		if err != nil {
+			continue
+		}
+		word := "differs in "
+		if r.Agrees {
+			word = "repeated by "
+		}
+		words = append(words, word+string(r.Rerun))
+	}
+	return words
+}

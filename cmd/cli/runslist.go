@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"markmill/engine/worktree"
+	"markmill/render/plain"
+	"markmill/render/terminal"
+	"markmill/runs"
+	"markmill/runs/index"
+)
+
+// listedRuns is what runs list --json prints.
+type listedRuns struct {
+	Runs []index.Item `json:"runs"`
+}
+
+// listStatuses are the words of --status.
+var listStatuses = []runs.Status{runs.Pass, runs.Fail, runs.Blocked, runs.Partial, runs.Interrupted, runs.Running,
+	runs.Damaged}
+
+// listOptions are the options of markmill runs list.
+type listOptions struct {
+	status, params, scraps, sort []string
+	notebook, since, until, base string
+	limit                        int
+	json                         bool
+}
+
+func (a *app) runsList() *cobra.Command {
+	var opt listOptions
+	c := &cobra.Command{
+		Use: "list", Short: "List the runs, newest first", Args: args(0, 0),
+		Long: `Lists the runs that are kept, each with the first reason why it did not pass. Options choose among them; all
+of them must hold. A condition is a name, one of = != < <= > >=, and a value. Numbers are compared as
+numbers. A run without the parameter or the scrap does not meet a condition on it. The values that --param,
+--scrap and --sort name are columns of the list.
+
+A time is a date (2026-01-31), a date and time (2026-01-31T12:00:00Z), or an age: 30m, 12h, 7d, 2w. Dates are
+those of UTC, as in the list.
+
+The list is read from .markmill/index.db, which is brought up to date first (docs/index.md).
+
+Exit codes: 0 listed, 1 the records cannot be read, 2 usage.`,
+		Example: "  markmill runs list --limit 20\n" +
+			"  markmill runs list --status fail --since 7d\n" +
+			"  markmill runs list --notebook report.md --param region=eu --scrap 'loss<0.2' --sort scrap:loss\n" +
+			"  markmill runs list --json | jq '.runs[] | select(.status != \"pass\")'",
+		RunE: func(c *cobra.Command, _ []string) error { return a.listRuns(c, opt) },
+	}
+	f := c.Flags()
+	f.StringSliceVar(&opt.status, "status", nil, "only runs with one of these: "+joinedStatuses())
+	f.StringVar(&opt.notebook, "notebook", "", "only runs of this notebook: its path, the end of it, or a pattern")
+	f.StringVar(&opt.since, "since", "", "only runs that started at this time or later")
+	f.StringVar(&opt.until, "until", "", "only runs that started before this time")
+	f.StringArrayVar(&opt.params, "param", nil, "only runs whose parameter meets this condition; repeatable")
+	f.StringArrayVar(&opt.scraps, "scrap", nil, "only runs whose scrap meets this condition, as in 'loss<0.2'; "+
+		"repeatable")
+	f.StringVar(&opt.base, "base", "", "only runs on this commit: a revision, or the beginning of an id")
+	f.IntVar(&opt.limit, "limit", 0, "at most so many; 0 lists all")
+	f.StringSliceVar(&opt.sort, "sort", nil,
+		"started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; "+
+			"--sort=-KEY has the largest first")
+	jsonFlag(c, &opt.json, "runs-list")
+	return c
+}
+
+func joinedStatuses() string { return plain.Some(listStatuses, len(listStatuses)) }
+
+// filter reads the options.
+func (o *listOptions) filter(now time.Time) (f index.Filter, err error) {
+	f = index.Filter{Notebook: o.notebook, Limit: o.limit}
+	if o.limit < 0 {
+		return f, usagef("--limit %d: give a number of runs, or 0 for all", o.limit)
+	}
+	for _, word := range o.status {
+		if !slices.Contains(listStatuses, runs.Status(word)) {
+			return f, usagef("--status %s: the statuses are %s", word, joinedStatuses())
+		}
+		f.Statuses = append(f.Statuses, runs.Status(word))
+	}
+	if f.Since, err = timeOption("--since", o.since, now); err != nil {
+		return f, err
+	}
+	if f.Until, err = timeOption("--until", o.until, now); err != nil {
+		return f, err
+	}
+	for _, text := range o.params {
+		condition, err := index.ParseCondition(text)
+		if err != nil {
+			return f, usagef("--param: %v", err)
+		}
+		f.Params = append(f.Params, condition)
+	}
+	for _, text := range o.scraps {
+		condition, err := index.ParseCondition(text)
+		if err != nil {
+			return f, usagef("--scrap: %v", err)
+		}
+		f.Scraps = append(f.Scraps, condition)
+	}
+	for _, text := range o.sort {
+		key, err := index.ParseKey(text)
+		if err != nil {
+			return f, usagef("--sort: %v", err)
+		}
+		f.Sort = append(f.Sort, key)
+	}
+	return f, nil
+}
+
+// timeOption reads a time or an age.
+func timeOption(option, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z", "2006-01-02"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	unit := units[text[len(text)-1]]
+	if n, err := strconv.ParseUint(text[:len(text)-1], 10, 32); err == nil && unit > 0 &&
+		time.Duration(n) < (100*365*24*time.Hour)/unit {
+		return now.Add(-time.Duration(n) * unit), nil
+	}
+	return time.Time{}, usagef(
+		"%s %s: give a date (2026-01-31), a time (2026-01-31T12:00:00Z), or an age: 30m, 12h, 7d, 2w", option, text)
+}
+
+func (a *app) listRuns(c *cobra.Command, opt listOptions) error {
+	filter, err := opt.filter(a.now())
+	if err != nil {
+		return err
+	}
+	if filter.Base, err = a.baseOf(opt.base); err != nil {
+		return err
+	}
+	var items []index.Item
+	err = a.withIndex(c, func(_ context.Context, _ runs.Store, x *index.Index) (err error) {
+		items, err = x.List(filter)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if opt.json {
+		for i := range items {
+			if items[i].Sums, err = runs.At(items[i].Dir).Sums(); err != nil {
+				items[i].Sums = "" // it is still going, or was interrupted
+			}
+		}
+		return a.printJSON("runs-list", listedRuns{append([]index.Item{}, items...)})
+	}
+	if len(items) == 0 && opt.chooses() {
+		return say(a.stdout, "No run matches.\n")
+	}
+	params, scraps := filter.Columns()
+	entries, values := make([]runs.Entry, len(items)), make([][]string, len(items))
+	for i, item := range items {
+		entries[i] = item.Entry
+		for _, name := range params {
+			values[i] = append(values[i], index.Text(item.Params[name]))
+		}
+		for _, name := range scraps {
+			values[i] = append(values[i], index.Text(item.Scraps[name]))
+		}
+	}
+	return terminal.List(a.stdout, entries, append(params, scraps...), values, a.colour(a.stdout))
+}
+
+// baseOf returns the id of a commit, or the beginning of one, that --base names; "" is none. The repository need not
+// have the commit any more.
+func (a *app) baseOf(word string) (string, error) {
+	_, src, err := a.indexed()
+	if word == "" || err != nil {
+		return "", err
+	}
+	err = usagef("--base %s: outside a repository, give the beginning of a commit's id", word)
+	if src != nil {
+		var commit worktree.OID
+		if commit, err = src.Resolve(word); err == nil {
+			return string(commit), nil
+		}
+	}
+	if strings.Trim(word, "0123456789abcdef") == "" {
+		return word, nil
+	}
+	return "", err
+}
+
+// chooses reports whether an option leaves runs out.
+func (o *listOptions) chooses() bool {
+	return len(o.status)+len(o.params)+len(o.scraps) > 0 || o.notebook+o.since+o.until+o.base != ""
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
+	"markmill/cmd/api/files"
+	"markmill/cmd/api/maintenance"
+	"markmill/engine"
+	"markmill/render/plain"
+	"markmill/runs"
+)
+
+func (a *app) runsMaintenance() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "maintenance", Short: "Show what is kept, how much it is, and what pruning would remove",
+		Long: `Shows how much disk the records, sweeps and the index use, and the folders that all repositories share:
+worktrees kept for reuse, work (private folders of runs that are going, or whose worktree was kept) and caches (of the
+programs that steps call). Below it stands what markmill runs prune would remove now, when the next run becomes old
+enough, and who prunes. Nothing is changed.
+
+Every run prunes at its end. install has the system do it every day, for a repository that rests.
+
+Exit codes: 0 shown, 1 something cannot be read, 2 usage.`,
+		Example: "  markmill runs maintenance\n  markmill runs maintenance --json | jq .due_bytes",
+		Args:    knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error {
+			store, schedule, cfg, err := a.schedule()
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilInterrupted(c.Context())
+			defer stop()
+			report, err := maintenance.Look(ctx, store, a.cache(), cfg.Retention, a.now())
+			if err != nil {
+				return err
+			}
+			if report.Daily, err = schedule.Installed(); err != nil {
+				a.tell("markmill: it is not known who prunes: %s\n", plain.OneLine(err.Error()))
+			}
+			if asJSON {
+				return a.printJSON("runs-maintenance", report)
+			}
+			return a.printMaintenance(report, schedule)
+		},
+	}
+	jsonFlag(c, &asJSON, "runs-maintenance")
+	c.AddCommand(a.maintenanceInstall(), a.maintenanceRemove())
+	return c
+}
+
+func (a *app) printMaintenance(r *maintenance.Report, s *maintenance.Schedule) error {
+	if err := say(a.stdout, "%-10s  %7s  %10s  path\n", "kept", "count", "size"); err != nil {
+		return err
+	}
+	for _, k := range r.Kept {
+		if err := say(a.stdout, "%-10s  %7d  %10s  %s\n", k.Kind, k.Count, plain.Size(k.Bytes), k.Path); err != nil {
+			return err
+		}
+	}
+	next, daily := "", "every run, at its end; markmill runs maintenance install has the system do it every day"
+	if at := r.Due.Next; !at.IsZero() {
+		next = "; the next is due at " + at.UTC().Format(time.DateTime) + "Z"
+	}
+	if r.Daily != "" {
+		daily = "every run, at its end, and " + r.Daily + " every day (" + s.Name() + ")"
+	}
+	return say(a.stdout, "\nretention  the newest %d runs, and those younger than %d days\n"+
+		"prunable   %s, %s and %s, of %s%s\npruned by  %s\n", r.Runs, r.Days, plain.Counted(len(r.Due.Runs), "run"),
+		plain.Counted(len(r.Due.Sweeps), "sweep"), plain.Counted(r.DueWorktrees, "worktree"), plain.Size(r.DueBytes),
+		next, daily)
+}
+
+// schedule is that of the store here.
+func (a *app) schedule() (store runs.Store, s *maintenance.Schedule, cfg engine.Config, err error) {
+	store, src, err := a.indexed()
+	if err != nil {
+		return store, nil, cfg, err
+	}
+	if cfg, err = engine.LoadConfig(api.RootOf(src)); err != nil {
+		return store, nil, cfg, err
+	}
+	program, _, err := ownPath()
+	if err != nil {
+		return store, nil, cfg, err
+	}
+	s = &maintenance.Schedule{Store: store.Dir, Config: a.userDir("XDG_CONFIG_HOME", ".config"),
+		Command: []string{program, "runs", "prune", "--quiet"}}
+	if src != nil {
+		s.Command = append(s.Command, "--repo", src.Root())
+	}
+	if src == nil || a.env("MARKMILL_DIR") != "" {
+		s.Env = append(s.Env, "MARKMILL_DIR="+store.Dir)
+	}
+	if cache := a.env("XDG_CACHE_HOME"); cache != "" {
+		s.Env = append(s.Env, "XDG_CACHE_HOME="+cache)
+	}
+	return store, s, cfg, nil
+}
+
+// ownPath is the path of this program: that on PATH if it leads here, because it outlives an update.
+func ownPath() (path string, onPath bool, err error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", false, err
+	}
+	if found, err := exec.LookPath("markmill"); err == nil && files.Same(found, own) {
+		return found, true, nil
+	}
+	return own, false, nil
+}
+
+func (a *app) maintenanceInstall() *cobra.Command {
+	var dry, cron bool
+	c := &cobra.Command{
+		Use: "install", Short: "Install a timer or a crontab line that prunes runs every day", Args: args(0, 0),
+		Long: `Installs a timer of the user's systemd, or where there is none a line in the user's crontab, that calls
+markmill runs prune every day, with the retention in markmill.yaml. Each repository has a timer or line of its own.
+Other units and lines are not touched, and installing again is harmless. The timers of a user's systemd run while the
+user is logged in, or always after loginctl enable-linger.
+
+Exit codes: 0 installed, 1 systemctl or crontab failed, 2 there is neither.`,
+		Example: "  markmill runs maintenance install --dry-run\n  markmill runs maintenance install",
+		RunE: func(*cobra.Command, []string) error {
+			_, s, _, err := a.schedule()
+			if err != nil {
+				return err
+			}
+			kind := maintenance.Crontab
+			if !cron {
+				if kind, err = s.Choose(); err != nil {
+					return err
+				}
+			}
+			if !dry {
+				if err := s.Install(kind); err != nil {
+					return err
+				}
+				a.tell("%s prunes the runs in %s every day (%s)\n", kind, plain.Escape(s.Store), s.Name())
+				return nil
+			}
+			return a.printUnits(s, kind)
+		},
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "print what it would write")
+	c.Flags().BoolVar(&cron, "crontab", false, "use the crontab, also where systemd runs")
+	return c
+}
+
+// printUnits prints what an installation would write.
+func (a *app) printUnits(s *maintenance.Schedule, kind string) error {
+	files, err := s.Files(kind)
+	for _, f := range files {
+		if err == nil && f.Path != "" {
+			err = say(a.stdout, "# %s\n", f.Path)
+		}
+		if err == nil { // it has no control characters
+			_, err = io.WriteString(a.stdout, f.Text)
+		}
+	}
+	return err
+}
+
+func (a *app) maintenanceRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove", Short: "Remove the timer or the line that install made", Args: args(0, 0),
+		Long: `Removes the units or the line of the crontab that install made for this repository, and nothing else.
+Remove them before you move or delete the repository.
+
+Exit codes: 0 removed, or there was none; 1 systemctl or crontab failed.`,
+		Example: "  markmill runs maintenance remove",
+		RunE: func(*cobra.Command, []string) error {
+			_, s, _, err := a.schedule()
+			if err != nil {
+				return err
+			}
+			kind, err := s.Remove()
+			switch {
+			case err != nil:
+				return err
+			case kind == "":
+				a.tell("nothing is installed for the runs in %s\n", plain.Escape(s.Store))
+			default:
+				a.tell("removed %s from %s\n", s.Name(), kind)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"markmill/engine/queue"
+)
+
+func (a *app) schedulerCommand() *cobra.Command {
+	var o queueOptions
+	to := queue.DefaultQueue
+	c := &cobra.Command{
+		Use: "scheduler", Short: "Submit the scheduled notebooks of a repository when they are due", Args: args(0, 0),
+		Long: `Submits every notebook of the repository whose front matter has schedule: when it is due, for a worker to run
+(markmill worker --schedule does both). When a job ends, its record is fetched into .markmill/runs, and its output is
+written. Of several schedulers of a queue only one is active; another takes over when it has been silent for 30 s. The
+id of a job is made of the notebook and the due time, so each due time is submitted once, whoever submits it.
+
+Exit codes: 0 it was stopped, 2 usage, 3 the queue cannot be reached.`,
+		Example: "  markmill scheduler\n" +
+			"  markmill scheduler --nats tls://queue.example:4222 --nats-creds scheduler.creds",
+		RunE: func(*cobra.Command, []string) error {
+			if err := queue.CheckName("--queue", to); err != nil {
+				return err
+			}
+			call, err := a.call("scheduler", &o)
+			if err != nil {
+				return err
+			}
+			if call.Root == "" {
+				return usagef("a scheduler is for the notebooks of a Git repository, and there is none here; " +
+					"change into one")
+			}
+			call.Queues = []string{to}
+			return a.do(call)
+		},
+	}
+	c.Flags().StringVar(&to, "queue", to, "`NAME` of the queue that the jobs go to")
+	repoFlag(c.Flags(), &o.repo)
+	o.flags(c.Flags())
+	return c
+}

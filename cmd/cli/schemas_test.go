@@ -1,0 +1,378 @@
+package cli
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"markmill/cmd/api/bisect"
+	"markmill/cmd/api/exchange"
+	"markmill/cmd/api/maintenance"
+	"markmill/cmd/api/mergereview"
+	"markmill/cmd/api/retest"
+	"markmill/cmd/api/status"
+	"markmill/cmd/api/summary"
+	"markmill/cmd/markmill/mcp"
+	"markmill/engine/queue"
+	"markmill/engine/queue/notify"
+	"markmill/notebooks/codec"
+	"markmill/notebooks/diff"
+	"markmill/render/diffview"
+	"markmill/render/digest"
+	"markmill/render/review"
+	"markmill/runs"
+)
+
+const schemaFolder = docs + "schemas/"
+
+// jsonDocuments are what the commands print with --json, by the name in their schema, with what is said of each.
+func jsonDocuments() map[string]struct {
+	of    reflect.Type
+	about string
+} {
+	type one = struct {
+		of    reflect.Type
+		about string
+	}
+	return map[string]one{
+		"run": {reflect.TypeFor[runDocument](),
+			"What markmill run, runs resume, runs show and show RUN print: report.json of the run, and what a " +
+				"program needs to go on"},
+		"notebook":   {reflect.TypeFor[shownNotebook](), "What markmill show FILE prints"},
+		"runs-list":  {reflect.TypeFor[listedRuns](), "What markmill runs list prints, the newest run first"},
+		"runs-prune": {reflect.TypeFor[changedRuns](), "What markmill runs prune prints: the runs that it removed"},
+		"runs-replay": {reflect.TypeFor[replayed](),
+			"What markmill runs replay prints: events, and the run as of the last of them"},
+		"runs-exchange": {reflect.TypeFor[exchange.Result](),
+			"What markmill runs push and runs pull print: the runs that were sent or taken, and those that the other " +
+				"side had"},
+		"bisect": {reflect.TypeFor[bisect.Result](),
+			"What markmill bisect prints: the first bad commit, or the commits that it is one of, and every commit " +
+				"that was asked"},
+		"sweep": {reflect.TypeFor[sweepDocument](),
+			"What markmill run prints for a sweep, and so does markmill run --resume SWEEP"},
+		"lanes": {reflect.TypeFor[lanesDocument](),
+			"What markmill lanes prints, and so does markmill run where it compares attempts"},
+		"agents-rates": {reflect.TypeFor[agentRates](), "What markmill agents rates prints"},
+		"runs-reconcile": {reflect.TypeFor[changedRuns](),
+			"What markmill runs reconcile prints: the runs that it completed as interrupted"},
+		"runs-query": {reflect.TypeFor[queried](),
+			"What markmill runs query prints: the columns of the answer, and its rows"},
+		"runs-reindex": {reflect.TypeFor[reindexed](), "What markmill runs reindex prints"},
+		"runs-compare": {reflect.TypeFor[comparedRuns](),
+			"What markmill runs compare prints: the runs, and the best and the worst of each column"},
+		"runs-stats": {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
+		"runs-trace": {reflect.TypeFor[tracedRun](),
+			"What markmill runs trace prints: the parts of a run and their times"},
+		"schedule-list": {reflect.TypeFor[scheduledNotebooks](),
+			"What markmill schedule list prints: the scheduled notebooks, and what is known of each"},
+		"runs-maintenance": {reflect.TypeFor[maintenance.Report](),
+			"What markmill runs maintenance prints: what is kept, and what pruning would remove"},
+		"runs-decision": {reflect.TypeFor[runDecision](), "What markmill runs accept and runs reject print"},
+		"runs-rerun": {reflect.TypeFor[repeated](),
+			"What markmill runs verify --rerun prints: rerun.json of the repetition, and how it ended"},
+		"verify":   {reflect.TypeFor[verified](), "What markmill runs verify prints"},
+		"apply":    {reflect.TypeFor[appliedRun](), "What markmill runs apply prints"},
+		"approval": {reflect.TypeFor[runs.Approval](), "What markmill approve and deny print"},
+		"check":    {reflect.TypeFor[checkedNotebooks](), "What markmill check prints"},
+		"inspect":  {reflect.TypeFor[inspected](), "What markmill inspect and run --help-notebook print"},
+		"diff": {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})),
+			"What markmill diff prints; docs/review.md says more of its members"},
+		"review": {reflect.TypeFor[review.Review](),
+			"What markmill review prints; docs/review.md says more of its members"},
+		"status": {reflect.TypeFor[status.Status](),
+			"What markmill status prints: the outputs of notebooks, and whether they still hold"},
+		"gate": {reflect.TypeFor[status.Gated](),
+			"What markmill gate prints: what it objects to, and the commands that fix it"},
+		"review-merge": {reflect.TypeFor[mergereview.Review](),
+			"What markmill review --merge prints: what the merge of two commits does to each notebook"},
+		"mcp-text": {reflect.TypeFor[mcp.TextDocument](),
+			"What the tools log and changes of markmill mcp give: a part of a text of a run"},
+		"mcp-pass": {reflect.TypeFor[mcp.PassDocument](),
+			"What the tool run of markmill mcp gives of a run that passed"},
+		"mcp-notebook": {reflect.TypeFor[mcp.NotebookDocument](),
+			"What the tools new_notebook, edit_step and add_step of markmill mcp give"},
+		"test":   {reflect.TypeFor[retest.Report](), "What markmill test prints"},
+		"doctor": {reflect.TypeFor[checkup](), "What markmill doctor prints"},
+		"agents": {reflect.TypeFor[agentsHere](), "What markmill agents list prints"},
+		"summary": {reflect.TypeFor[summary.Summary](),
+			"What markmill summary prints: what is proven of each coding agent, whether it is active, " +
+				"and what is to be done"},
+		"jobs":   {reflect.TypeFor[queue.List](), "What markmill jobs list prints"},
+		"job":    {reflect.TypeFor[queue.Shown](), "What markmill jobs show, jobs fetch and submit print"},
+		"slo":    {reflect.TypeFor[digest.Levels](), "What markmill slo prints"},
+		"digest": {reflect.TypeFor[digest.Digest](), "What markmill digest prints"},
+		"mutes":  {reflect.TypeFor[queue.Mutes](), "What markmill alerts mutes prints: what is muted now"},
+		"alerts": {reflect.TypeFor[queue.Outbox](), "What markmill alerts list prints"},
+		"alert-delivery": {reflect.TypeFor[queue.Delivery](),
+			"What markmill alerts show prints: an alert, and what became of it"},
+		"alert": {reflect.TypeFor[notify.Document](),
+			"What the webhooks and programs of markmill.yaml get of an alert"},
+		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
+		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
+		"version": {reflect.TypeFor[build](), "What markmill version prints"},
+		"error": {reflect.TypeFor[jsonError](),
+			"What a command that was asked for JSON prints when it ends with an error of its own, such as an option " +
+				"or a notebook that is wrong"},
+	}
+}
+
+// TestSchemas fails when docs/schemas is not what the types say that the commands print.
+func TestSchemas(t *testing.T) {
+	said := comments(t)
+	want := map[string]bool{}
+	for name, doc := range jsonDocuments() {
+		want[name+".json"] = true
+		m := &schemaMaker{said: said, defs: map[string]any{}}
+		schema := m.object(doc.of)
+		properties := schema["properties"].(map[string]any)
+		properties["schema"] = map[string]any{"const": schemaOf(name),
+			"description": "the name of this document, and its version"}
+		schema["required"] = append([]string{"schema"}, schema["required"].([]string)...)
+		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", schemaOf(name)
+		schema["title"] = schemaOf(name)
+		schema["description"] = doc.about +
+			". Members are only ever added to a version: readers ignore those that they do not know."
+		if len(m.defs) > 0 {
+			schema["$defs"] = m.defs
+		}
+		text, err := codec.Indent(schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := schemaFolder + name + ".json"
+		if *update {
+			if err := os.WriteFile(file, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%s is old (%v); run: go test ./cmd/cli -run TestSchemas -update", file, err)
+		}
+		if _, err := compileSchema(name); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	there, err := filepath.Glob(schemaFolder + "*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range there {
+		if !want[filepath.Base(file)] {
+			t.Errorf("%s is of no document", file)
+		}
+	}
+}
+
+// schemaMaker makes JSON Schemas of types.
+type schemaMaker struct {
+	said map[string]string // "package.Type.Field" → its comment
+	defs map[string]any
+}
+
+func (m *schemaMaker) of(t reflect.Type) map[string]any {
+	switch {
+	case t == reflect.TypeFor[codec.Raw]():
+		return map[string]any{} // any value
+	case t == reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string", "format": "date-time"}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint32, reflect.Uint64:
+		return map[string]any{"type": "integer"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": m.of(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": m.of(t.Elem())}
+	case reflect.Pointer:
+		return m.of(t.Elem())
+	case reflect.Interface:
+		return map[string]any{}
+	case reflect.Struct:
+		if t.Name() == "" {
+			return m.object(t)
+		}
+		if m.defs[t.Name()] == nil {
+			m.defs[t.Name()] = map[string]any{} // a type may hold itself
+			m.defs[t.Name()] = m.object(t)
+		}
+		return map[string]any{"$ref": "#/$defs/" + t.Name()}
+	}
+	panic("no schema for " + t.String())
+}
+
+func (m *schemaMaker) object(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	m.members(t, properties, &required)
+	slices.Sort(required)
+	return map[string]any{"type": "object", "properties": properties, "required": required}
+}
+
+// members adds the members of a struct; those of an embedded one stand behind its own.
+func (m *schemaMaker) members(t reflect.Type, properties map[string]any, required *[]string) {
+	var embedded []reflect.Type
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			of := f.Type
+			if of.Kind() == reflect.Pointer {
+				of = of.Elem()
+			}
+			embedded = append(embedded, of)
+			continue
+		}
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		if properties[name] != nil {
+			continue // the outer one is written
+		}
+		one := m.of(f.Type)
+		if f.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omit") {
+			one = map[string]any{"anyOf": []any{one, map[string]any{"type": "null"}}}
+		}
+		if words := m.said[t.PkgPath()+"."+t.Name()+"."+f.Name]; words != "" {
+			one["description"] = words
+		}
+		properties[name] = one
+		if !strings.Contains(options, "omit") {
+			*required = append(*required, name)
+		}
+	}
+	for _, of := range embedded {
+		m.members(of, properties, required)
+	}
+}
+
+// comments are what the source says of the fields of structs.
+func comments(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for folder, pkg := range map[string]string{".": "markmill/cmd/cli", "../../runs": "markmill/runs",
+		"../../runs/index": "markmill/runs/index", "../../render": "markmill/render",
+		"../../notebooks": "markmill/notebooks", "../../notebooks/diff": "markmill/notebooks/diff",
+		"../../render/diffview": "markmill/render/diffview", "../../render/digest": "markmill/render/digest",
+		"../../engine/queue": "markmill/engine/queue", "../../engine/queue/notify": "markmill/engine/queue/notify",
+		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
+		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
+		"../../render/fresh": "markmill/render/fresh", "../../engine/schedule": "markmill/engine/schedule",
+		"../api/summary":  "markmill/cmd/api/summary",
+		"../markmill/mcp": "markmill/cmd/markmill/mcp"} {
+		files, err := filepath.Glob(folder + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", folder, err)
+		}
+		for _, file := range files {
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil,
+				parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, decl := range parsed.Decls {
+				general, ok := decl.(*ast.GenDecl)
+				if !ok {
+					continue
+				}
+				for _, spec := range general.Specs {
+					typed, ok := spec.(*ast.TypeSpec)
+					if !ok {
+						continue
+					}
+					of, ok := typed.Type.(*ast.StructType)
+					if !ok {
+						continue
+					}
+					for _, field := range of.Fields.List {
+						words := strings.Join(strings.Fields(field.Doc.Text()+" "+field.Comment.Text()), " ")
+						for _, name := range field.Names {
+							out[pkg+"."+typed.Name.Name+"."+name.Name] = words
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func compileSchema(name string) (*jsonschema.Schema, error) {
+	text, err := os.ReadFile(filepath.Join(schemaPath, name+".json"))
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("schema.json")
+}
+
+// schemaPath is docs/schemas, wherever a script stands.
+var schemaPath = func() string {
+	path, err := filepath.Abs(schemaFolder)
+	if err != nil {
+		panic(err)
+	}
+	return path
+}()
+
+// schemaCommand is the command schema of scripts: schema NAME holds what the last command printed against
+// docs/schemas/NAME.json.
+func schemaCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: schema NAME")
+	}
+	schema, err := compileSchema(args[0])
+	ts.Check(err)
+	printed := ts.ReadFile("stdout")
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(printed))
+	if err != nil {
+		ts.Fatalf("no JSON document: %v\n%s", err, printed)
+	}
+	if err := schema.Validate(doc); err != nil {
+		ts.Fatalf("%v\n%s", err, printed)
+	}
+}
+
+// The report of a run is whole in its document: what a reader of report.json finds there stands in run --json, too.
+func TestRunDocumentHoldsTheReport(t *testing.T) {
+	m := &schemaMaker{said: map[string]string{}, defs: map[string]any{}}
+	document := m.object(reflect.TypeFor[runDocument]())["properties"].(map[string]any)
+	for name := range m.object(reflect.TypeFor[runs.Report]())["properties"].(map[string]any) {
+		if document[name] == nil {
+			t.Errorf("run --json has no %s", name)
+		}
+	}
+	blocker := m.defs["Cause"].(map[string]any)["properties"].(map[string]any)
+	for name := range m.object(reflect.TypeFor[runs.Blocker]())["properties"].(map[string]any) {
+		if blocker[name] == nil {
+			t.Errorf("a blocker of run --json has no %s", name)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"markmill/engine/queue/desk"
+)
+
+// clerk holds the connection to the queue. It connects with the first request of a page and closes when there was none
+// for a while: the embedded server, which takes up to a second to start, may be what it connects to, and need not stay.
+type clerk struct {
+	mutex  sync.Mutex
+	at     *office // nil: none is there
+	asking int
+	rest   *time.Timer
+}
+
+// office is a connection.
+type office struct {
+	ready chan struct{} // closed when it is there, or has failed
+	desk  desk.Desk
+	err   error
+}
+
+const (
+	clerkRests = 2 * time.Minute  // without a question it is closed
+	askTime    = 20 * time.Second // for an answer, with the time to connect
+)
+
+// unavailable is the status of an answer that would need the queue.
+func unavailable(err error) int {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusNotFound
+}
+
+// errNoQueue says that nothing was ever submitted here, and no server is configured.
+var errNoQueue = errors.New("there is no queue here")
+
+// hasQueue reports whether there is a queue, so that viewing a page does not create one.
+func (s *server) hasQueue() bool {
+	if os.Getenv("MARKMILL_NATS") != "" {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(s.store.Dir, "queue", "nats"))
+	return err == nil
+}
+
+// inquire asks the queue.
+func inquire[T any](ctx context.Context, s *server, ask func(context.Context, desk.Desk) (T, error)) (answer T,
+	err error) {
+	if !s.hasQueue() {
+		return answer, errNoQueue
+	}
+	ctx, stop := context.WithTimeout(ctx, askTime)
+	defer stop()
+	o := s.clerk.begin(s)
+	defer s.clerk.end()
+	select {
+	case <-o.ready:
+		if err = o.err; err == nil {
+			answer, err = ask(ctx, o.desk)
+		} else {
+			s.clerk.drop(o)
+		}
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("the queue does not answer: %w", ctx.Err())
+	}
+	return answer, err
+}
+
+// begin returns the connection, and makes it if there is none.
+func (c *clerk) begin(s *server) *office {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.rest != nil {
+		c.rest.Stop()
+	}
+	if c.at == nil {
+		o := &office{ready: make(chan struct{})}
+		go func() {
+			defer close(o.ready)
+			o.desk, o.err = s.Desk(context.Background())
+		}()
+		c.at = o
+	}
+	c.asking++
+	return c.at
+}
+
+// end ends a request.
+func (c *clerk) end() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.asking--; c.asking == 0 {
+		c.rest = time.AfterFunc(clerkRests, func() {
+			c.mutex.Lock()
+			var o *office
+			if c.asking == 0 {
+				o, c.at = c.at, nil
+			}
+			c.mutex.Unlock()
+			o.close()
+		})
+	}
+}
+
+// drop forgets a connection that has failed.
+func (c *clerk) drop(o *office) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.at == o {
+		c.at = nil
+	}
+}
+
+// close closes the connection, if it is there.
+func (o *office) close() {
+	if o == nil {
+		return
+	}
+	if <-o.ready; o.err == nil {
+		o.desk.Close()
+	}
+}
+
+// close closes the connection at the end of the workbench.
+func (c *clerk) close() {
+	c.mutex.Lock()
+	o := c.at
+	c.at = nil
+	c.mutex.Unlock()
+	o.close()
+}

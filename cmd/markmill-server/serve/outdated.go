@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"markmill/cmd/markmill/child"
+	"markmill/render/plain"
+)
+
+// catchingUp runs what is outdated, one process at a time. It continues when the workbench ends, as each run does.
+type catchingUp struct {
+	mutex  sync.Mutex
+	going  bool
+	failed string // what the last one said, if it did not end well
+}
+
+// state reports whether one is running, and why the last one failed.
+func (c *catchingUp) state() (going bool, failed string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.going, c.failed
+}
+
+// begin reports whether another one may start.
+func (c *catchingUp) begin() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.going {
+		return false
+	}
+	c.going, c.failed = true, ""
+	return true
+}
+
+func (c *catchingUp) end(failed string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.going, c.failed = false, failed
+}
+
+// catchUp runs what is outdated, as markmill run --outdated does, and shows Home, where the runs appear.
+func (s *server) catchUp(w http.ResponseWriter, r *http.Request) {
+	if !s.catching.begin() {
+		s.failed(w, r, http.StatusConflict, problem("what is outdated is being run already"))
+		return
+	}
+	said, err := scratch()
+	if err == nil {
+		cmd := exec.Command(s.Program, "run", "--outdated", "--no-progress-bar", "--", ".")
+		cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = s.Root, said, said, child.Environ(r.Context())
+		child.Detach(cmd)
+		if err = cmd.Start(); err == nil {
+			go func() {
+				defer said.Close()
+				words := ""
+				if cmd.Wait() != nil {
+					text, _ := io.ReadAll(io.NewSectionReader(said, 0, 64<<10))
+					lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+					words = plain.Cut(plain.OneLine(lines[len(lines)-1]), 1000)
+				}
+				s.catching.end(words)
+			}()
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+			return
+		}
+		_ = said.Close() // the command has not begun
+	}
+	s.catching.end("")
+	s.failed(w, r, http.StatusInternalServerError, err)
+}
