@@ -158,7 +158,7 @@ func (p *Plan) RanAlready(r *runs.Run) bool {
 
 // options are those that decide what the steps do: without given values, which are among the parameters.
 func options(o runs.OptionsData) runs.OptionsData {
-	o.Given, o.Branch, o.ReportMode, o.Timings = nil, "", false, false
+	o.Given, o.Branch, o.Aside, o.ReportMode, o.Timings = nil, "", false, false, false
 	return o
 }
 

@@ -41,10 +41,11 @@ type Request struct {
 	Base   string `json:"base,omitzero"` // revision; "" is HEAD
 	Dirty  Dirty  `json:"dirty,omitzero"`
 	// files that begin with an earlier content: the base has the run's change already
-	Reverse  []worktree.Restored `json:"reverse,omitempty"`
-	InPlace  bool                `json:"in_place,omitzero"`
-	Tree     string              `json:"tree,omitzero"` // runs.TreeMounted, which is then required, TreeSeparate; "" is either
-	KeepTree bool                `json:"keep_tree,omitzero"`
+	Reverse []worktree.Restored `json:"reverse,omitempty"`
+	InPlace bool                `json:"in_place,omitzero"`
+	// runs.TreeMounted, which is then required, TreeSeparate; "" is either
+	Tree     string `json:"tree,omitzero"`
+	KeepTree bool   `json:"keep_tree,omitzero"`
 
 	// apply nbval's comments in the code (notebooks.Markers): the run is a test
 	Markers bool `json:"markers,omitzero"`
@@ -52,8 +53,6 @@ type Request struct {
 	KeepGoing bool       `json:"keep_going,omitzero"`
 	Resume    runs.RunID `json:"resume,omitzero"` // the interrupted run to resume; "" begins anew
 
-	// Aside keeps what data: names beside the record: the run tests something, or is one of several attempts.
-	Aside bool `json:"aside,omitzero"`
 	// Observed says that the run is an observation: whom the notebook's alerts: names is told of what it finds.
 	Observed bool `json:"observed,omitzero"`
 

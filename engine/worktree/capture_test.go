@@ -4,6 +4,7 @@ package worktree
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,5 +233,27 @@ func TestCapture(t *testing.T) {
 				t.Error("the source was touched")
 			}
 		})
+	}
+}
+
+// TestFolderBecomesFile replaces a folder with a file right after a capture has looked at what holds it: on tmpfs, where
+// tests keep their files, that folder may have the same times afterwards.
+func TestFolderBecomesFile(t *testing.T) {
+	g := gittest.New(t)
+	g.Write("d/kept", "kept\n")
+	g.Commit("base")
+	tree := made(t, g)
+	for i := range 100 {
+		name := fmt.Sprintf("d/f%d", i)
+		at := filepath.Join(tree.Dir(), name)
+		gittest.Must(t, os.Mkdir(at, 0o777))
+		if got := statuses(capture(t, tree)); got != "" {
+			t.Fatalf("an empty folder is a change: %s", got)
+		}
+		gittest.Must(t, os.Remove(at))
+		gittest.Must(t, os.WriteFile(at, []byte("file\n"), 0o666))
+		if got, want := statuses(capture(t, tree)), "added "+name; got != want {
+			t.Fatalf("the change is %q, want %q", got, want)
+		}
 	}
 }

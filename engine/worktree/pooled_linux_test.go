@@ -137,9 +137,11 @@ func TestPooled(t *testing.T) {
 		if len(got) > 0 {
 			t.Fatalf("seed %d: %v is in no fresh worktree", seed, slices.Sorted(maps.Keys(got)))
 		}
+		index, err := disk.StatAt(tree.GitDir(), "index")
+		gittest.Must(t, err)
 		for prefix, e := range tree.root.Entries() {
-			if at := e.Stat.Mtime; at < began.UnixNano() {
-				t.Fatalf("seed %d: %s%s has the time %d", seed, prefix, e.Name, at)
+			if at := e.Stat.Mtime; at < began.UnixNano() || at != index.Mtime { // so git status reads it
+				t.Fatalf("seed %d: %s%s has the time %d, the index %d", seed, prefix, e.Name, at, index.Mtime)
 			}
 		}
 		if out := gittest.GitIn(t, tree.Dir(), nil, "status", "--porcelain"); out != "" {
