@@ -49,8 +49,7 @@ func Lock(dir string) (release func(), err error) {
 	}
 }
 
-// LockOwn is Lock for a run of the caller, which nobody else has reason to hold for long. It tries again, for Alive and
-// the index hold the lock for a moment.
+// LockOwn is Lock for a run of the caller. It tries again, for Alive and the index hold the lock for a moment.
 func LockOwn(dir string) (release func(), err error) {
 	for deadline := time.Now().Add(making); ; time.Sleep(time.Millisecond) {
 		release, err = Lock(dir)

@@ -66,8 +66,7 @@ type Options struct {
 	// ignored files to copy into the worktree, besides the notebook's own list
 	Copy []string `json:"copy,omitempty"`
 	Data []string `json:"data,omitempty"` // patterns of ignored files that belong to the work
-	// what data: names stays beside the record: the run tests something, or is one of several attempts
-	Aside    bool             `json:"aside,omitzero"`
+	Aside    bool             `json:"aside,omitzero"` // what data: names stays beside the record, as of a test
 	Branch   string           `json:"branch,omitzero"`
 	Only     []string         `json:"only,omitempty"`
 	SkipTags []string         `json:"skip_tags,omitempty"`

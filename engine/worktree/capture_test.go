@@ -236,8 +236,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// TestFolderBecomesFile replaces a folder with a file right after a capture has looked at what holds it: on tmpfs, where
-// tests keep their files, that folder may have the same times afterwards.
+// TestFolderBecomesFile replaces a folder with a file right after a capture has looked at the folder above: on tmpfs,
+// where tests keep their files, that one may have the same times afterwards.
 func TestFolderBecomesFile(t *testing.T) {
 	g := gittest.New(t)
 	g.Write("d/kept", "kept\n")
