@@ -64,8 +64,8 @@ type Options struct {
 	StepTimeoutNS int64  `json:"step_timeout_ns,omitzero"` // of steps that set none
 	RunTimeoutNS  int64  `json:"run_timeout_ns,omitzero"`  // of the whole run; replaces the notebook's
 	// ignored files to copy into the worktree, besides the notebook's own list
-	Copy []string `json:"copy,omitempty"`
-	Data []string `json:"data,omitempty"` // patterns of ignored files that belong to the work
+	Copy     []string         `json:"copy,omitempty"`
+	Data     []string         `json:"data,omitempty"` // patterns of ignored files that belong to the work
 	Aside    bool             `json:"aside,omitzero"` // what data: names stays beside the record, as of a test
 	Branch   string           `json:"branch,omitzero"`
 	Only     []string         `json:"only,omitempty"`
