@@ -161,25 +161,7 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 	if err != nil {
 		return nil //nolint:nilerr // a repository without a commit
 	}
-	p.leaveDependencies(files.View())
 	return p.readInclude(files)
-}
-
-// leaveDependencies removes from the uncommitted files those in folders of dependencies that the base does not have:
-// they are installed, and nobody commits them.
-func (p *Plan) leaveDependencies(base *worktree.View) {
-	known := map[string]bool{} // by folder
-	p.uncommitted = slices.DeleteFunc(p.uncommitted, func(name string) bool {
-		dir := path.Dir(name)
-		installed, ok := known[dir]
-		if !ok {
-			below := p.source.Dependencies(name)
-			tree, _, err := base.Folder(below)
-			installed = below != "" && err == nil && tree == ""
-			known[dir] = installed
-		}
-		return installed
-	})
 }
 
 // includeFile lists ignored files that each worktree of the repository gets too, as patterns of .gitignore. Other tools

@@ -15,10 +15,34 @@ import (
 )
 
 // Dirty lists the user's uncommitted changes by path: staged, unstaged, and untracked files that are not ignored. Files
-// that runs stage beside their OUTPUT (outfile.File) are left out. It asks the Git program where that is installed,
-// since it knows all its own settings; that takes no lock and writes nothing. Otherwise it compares the checkout with
-// HEAD, also where Git gives up, as at a .gitmodules that it refuses: a branch must not keep itself from being judged.
+// that runs stage beside their OUTPUT (outfile.File), and those in folders of dependencies that HEAD does not have, are
+// left out: nobody commits them. It asks the Git program where that is installed, since it knows all its own settings;
+// that takes no lock and writes nothing. Otherwise it compares the checkout with HEAD, also where Git gives up, as at a
+// .gitmodules that it refuses: a branch must not keep itself from being judged.
 func (s *Source) Dirty(ctx context.Context) ([]string, error) {
+	paths, err := s.uncommitted(ctx)
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	head, err := s.Head()
+	files, none := s.CommitFiles(head)
+	if err != nil || none != nil { // none is of a repository without a commit
+		return paths, err
+	}
+	installed := map[string]bool{} // by folder
+	return slices.DeleteFunc(paths, func(name string) bool {
+		dir := path.Dir(name)
+		if _, known := installed[dir]; !known {
+			below := s.Dependencies(name)
+			tree, _, err := files.View().Folder(below)
+			installed[dir] = below != "" && err == nil && tree == ""
+		}
+		return installed[dir]
+	}), nil
+}
+
+// uncommitted is Dirty with the files in folders of dependencies.
+func (s *Source) uncommitted(ctx context.Context) ([]string, error) {
 	if !repo.HaveGit() {
 		return s.dirtyWalk(ctx, s.CommonDir())
 	}
@@ -73,8 +97,8 @@ func (s *Source) clean(ctx context.Context) bool {
 	return index.Holds(s.print)
 }
 
-// dirtyWalk is Dirty without the Git program. It misses what is staged and undone in the checkout. exclude is the Git
-// directory whose info/exclude applies, "" for none.
+// dirtyWalk is uncommitted without the Git program. It misses what is staged and undone in the checkout. exclude is the
+// Git directory whose info/exclude applies, "" for none.
 func (s *Source) dirtyWalk(ctx context.Context, exclude string) ([]string, error) {
 	head, err := s.Head()
 	if err != nil {

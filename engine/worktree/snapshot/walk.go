@@ -45,10 +45,10 @@ type Walk struct {
 	Doubted map[string]bool
 }
 
-// read notes what was read.
-func (w *Walk) read(path string) {
+// note adds a path to one of the sets.
+func (w *Walk) note(set map[string]bool, path string) {
 	w.mu.Lock()
-	w.Read[path] = true
+	set[path] = true
 	w.mu.Unlock()
 }
 
@@ -85,7 +85,7 @@ func (w *Walk) Folder(n *Node, f *disk.Folder, path string, up *rules.Chain, rec
 		return err
 	}
 	if read && w.Read != nil {
-		w.read(cmp.Or(path, "/"))
+		w.note(w.Read, cmp.Or(path, "/"))
 	}
 	fresh := n.Stat == (disk.Stat{})
 	if n.nested && st == n.Stat && !n.Suspect {
@@ -192,9 +192,7 @@ func (w *Walk) enter(d *Node, f *disk.Folder, path string) (sub *disk.Folder, ok
 	}
 	sub, err = f.Sub(d.Name)
 	if w.Closed != nil && disk.IsPermission(err) {
-		w.mu.Lock()
-		w.Closed[path+d.Name] = true
-		w.mu.Unlock()
+		w.note(w.Closed, path+d.Name)
 		return nil, false, nil
 	}
 	if disk.Gone(err) {
@@ -212,9 +210,7 @@ func (w *Walk) inject(op, path string) error {
 
 func (w *Walk) wroteIgnored(path string) {
 	w.Ignored.Add(1)
-	w.mu.Lock()
-	w.IgnoredPaths[path] = true
-	w.mu.Unlock()
+	w.note(w.IgnoredPaths, path)
 }
 
 func (w *Walk) skip(n *Node, path string) {
@@ -232,7 +228,7 @@ func (w *Walk) look(n *Node, f *disk.Folder, path string) error {
 		e := &n.Files[i]
 		st, read, err := f.LstatRead(e.Name)
 		if read && err == nil && w.Read != nil {
-			w.read(path + e.Name)
+			w.note(w.Read, path+e.Name)
 		}
 		if err == nil && (st.Kind() == disk.KindFile || st.Kind() == disk.KindLink) {
 			if !w.unchanged(e, st, path) {
@@ -266,9 +262,7 @@ func (w *Walk) compare(n *Node, e *Entry, st disk.Stat, path string) {
 		w.wroteIgnored(path + e.Name)
 	}
 	if st == e.Stat {
-		w.mu.Lock()
-		w.Doubted[path+e.Name] = true
-		w.mu.Unlock()
+		w.note(w.Doubted, path+e.Name)
 	}
 	e.Stat = st
 	if !e.Ignored {
@@ -304,7 +298,7 @@ func (w *Walk) list(n *Node, f *disk.Folder, path string) error {
 			return err
 		}
 		if read && w.Read != nil && st.Kind() != disk.KindDir {
-			w.read(path + name)
+			w.note(w.Read, path+name)
 		}
 		i, known := FindEntry(n.Files, name)
 		switch k := st.Kind(); {
