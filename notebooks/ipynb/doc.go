@@ -2,7 +2,7 @@
 //
 // Begin at Parse and Notebook (read.go, notebook.go). The package also owns writing a new notebook (Draft, build.go),
 // the cells as the steps of a run with the front matter (Runnable, steps.go, front.go), old notebooks as new ones
-// (Upgraded), what a run leaves and how it is taken out again (With, Source, Damage), changing (Apply, edit.go) and
+// (Upgraded), what a run leaves and how it is taken out again (With, Source, Damage), changing (Apply, source.go) and
 // stripping (Strip). A notebook is its source and the places of its parts in it, so that what is not changed keeps its
 // bytes: the spelling of numbers, the order of names, the indentation, escapes, names that nobody knows, the end of the
 // file.
