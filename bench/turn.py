@@ -45,7 +45,7 @@ def row(b, name, program, address):
     generate.commit_all(folder, b.env)
     os.environ[KEYS[name]] = b.env[KEYS[name]] = "sk-scripted"
     model = ["--model", "scripted"] if name == "codex" else []
-    measure.run([b.programs.markmill, "agents", "admit", name, "--program", program, "--endpoint", address, *model], folder,
+    measure.run([b.programs.markmill, "agent", "admit", name, "--program", program, "--endpoint", address, *model], folder,
                 b.env)
     bare, through = "the bare program", "markmill"
     home = os.path.join(b.folder, "turn-home-" + name)

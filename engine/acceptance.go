@@ -129,10 +129,10 @@ func (e *Engine) Decide(v *runs.Verification, src *worktree.Source, verdict Verd
 	switch {
 	case run == nil:
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: v.Dir, Msg: "its journal cannot be read: " +
-			v.Findings[0].String(), Hint: "markmill runs verify shows more"}
+			v.Findings[0].String(), Hint: "markmill verify shows more"}
 	case run.Completed == nil:
 		return nil, refused(fmt.Sprintf("run %s has not ended", run.ID),
-			"wait for its end, or: markmill runs reconcile")
+			"wait for its end, or: markmill runs maintain reconcile")
 	}
 	d := runs.Decision{Answer: runs.Rejected, Actor: e.User, Time: e.Now().UTC(), Reason: verdict.Reason}
 	if verdict.Reject {
@@ -141,7 +141,7 @@ func (e *Engine) Decide(v *runs.Verification, src *worktree.Source, verdict Verd
 	d.Answer = runs.Accepted
 	switch {
 	case len(v.Findings) > 0:
-		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: v.Dir, Hint: "markmill runs verify shows more",
+		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: v.Dir, Hint: "markmill verify shows more",
 			Msg: "a record that does not hold cannot be accepted: " + v.Findings[0].String()}
 	case run.Status() != runs.Pass && !verdict.Force:
 		var why []string

@@ -76,7 +76,7 @@ func (p *Plan) chooseAgent(e *Engine, s *notebooks.Step) kernel.Kernel {
 		d.Gates.Missing = []string{"admitted"}
 		d.Denied = []runs.DeniedAgent{{Backend: "", Code: runs.CodeProviderNotAdmitted,
 			Reason: "no agent is admitted in " + ConfigFile}}
-		d.Escalation = "markmill agents admit NAME, with one of " + strings.Join(agentNames(), ", ")
+		d.Escalation = "markmill agent admit NAME, with one of " + strings.Join(agentNames(), ", ")
 	}
 	return noAgent{}
 }
@@ -93,7 +93,7 @@ func (p *Plan) admitted(e *Engine, name string, d *runs.EligibilityData) (*kerne
 	c, ok := e.Config.Agents[name]
 	b, known := c.backend(name)
 	if !ok || !known {
-		fix := "markmill agents admit " + name
+		fix := "markmill agent admit " + name
 		if !slices.Contains(agentNames(), name) {
 			fix += " --program FILE, or request one of: " + strings.Join(agentNames(), ", ")
 		}
@@ -111,16 +111,16 @@ func (p *Plan) admitted(e *Engine, name string, d *runs.EligibilityData) (*kerne
 	digest, _, err := e.DigestOfAgent(program)
 	if err != nil {
 		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s cannot be "+
-			"read: %v", name, err), "install it again, and admit it: markmill agents admit "+name)
+			"read: %v", name, err), "install it again, and admit it: markmill agent admit "+name)
 	}
 	if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
 		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s, %s, is not "+
-			"executable", name, program), "install it again, and admit it: markmill agents admit "+name)
+			"executable", name, program), "install it again, and admit it: markmill agent admit "+name)
 	}
 	if digest != runs.Digest("sha256:"+c.SHA256) {
 		return deny("program", runs.CodeProviderChanged, fmt.Sprintf("the program of the agent %s, %s, is not the "+
 			"one that was admitted: its digest is %s", name, program, digest), "look at what changed, and admit it: "+
-			"markmill agents admit "+name)
+			"markmill agent admit "+name)
 	}
 	k := c.kernel(b, program, e.Getenv)
 	if len(c.Credentials) > 0 && len(k.Keys) == 0 {

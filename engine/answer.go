@@ -30,7 +30,7 @@ type Reply struct {
 func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply Reply) (*runs.Approval, error) {
 	if job := run.Contract.Job; job != "" {
 		return nil, refused(fmt.Sprintf("the run %s is of job %s, whose queue keeps the answer", run.ID, job),
-			"markmill jobs approve "+job+" grants it, and jobs deny refuses it")
+			"markmill approve "+job+" grants it, and jobs deny refuses it")
 	}
 	store := e.Store(run.Contract.TargetRepository).Approvals()
 	answer, err := e.answer(run, dir, src, reply, store.Answers)
@@ -118,7 +118,7 @@ func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 	switch {
 	case run.Requested == nil:
 		return nil, refused(fmt.Sprintf("the run %s did not ask for an approval", run.ID),
-			"markmill runs list shows the runs there are")
+			"markmill list shows the runs there are")
 	case run.Granted != nil:
 		return nil, refused(fmt.Sprintf("the run %s has its approval, %s", run.ID, run.Granted.ID),
 			"run the notebook once more, and answer the request of that run")
@@ -137,7 +137,7 @@ func readRequest(run *runs.Run, dir string) (*runs.ApprovalRequest, error) {
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: file, Msg: "is not what the run asked: " +
 			err.Error(),
-			Hint: "see markmill runs verify", Err: err}
+			Hint: "see markmill verify", Err: err}
 	}
 	return &request, nil
 }

@@ -221,7 +221,7 @@ func (r *run) approval() error {
 	conditions := conditionsOf(r.plan.policies)
 	command := "markmill approve " + string(r.id)
 	if job != nil {
-		command = "markmill jobs approve " + job.ID
+		command = "markmill approve " + job.ID
 	}
 	if conditions.Signed() {
 		command += " --key FILE"

@@ -35,13 +35,13 @@ func TestApprovalOfAJob(t *testing.T) {
 
 	first.Job = job("j1")
 	asks := first.run(first.request(source))
-	first.want(asks, runs.Blocked, "approval_required : |grant it with: markmill jobs approve j1")
+	first.want(asks, runs.Blocked, "approval_required : |grant it with: markmill approve j1")
 	if terms := first.read(asks, runs.RequestFile); strings.Contains(terms, first.dir) ||
 		strings.Contains(terms, "hmac") || !strings.Contains(terms, `"user": "ann"`) {
 		t.Errorf("the request has what belongs to the machine:\n%s", terms)
 	}
 	if _, err := first.Answer(asks.Run, asks.Dir, first.Source, Reply{}); err == nil ||
-		!strings.Contains(err.Error(), "markmill jobs approve j1") {
+		!strings.Contains(err.Error(), "markmill approve j1") {
 		t.Errorf("answered in the store: %v", err)
 	}
 	got, err := first.AnswerJob(asks.Run, asks.Dir, first.Source, Reply{Comment: "seen"})

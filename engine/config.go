@@ -57,7 +57,7 @@ type KernelConfig struct {
 	Token     string   `yaml:"token"`     // variable of the environment that holds the server's token
 }
 
-// GateConfig is what markmill gate demands: of the notebooks and outputs that paths: names (without it, of all
+// GateConfig is what markmill status --gate demands: of the notebooks and outputs that paths: names (without it, of all
 // outputs), without those of ignore:.
 type GateConfig struct {
 	Require []string `yaml:"require"` // current, which always counts, and levels of proof

@@ -533,7 +533,7 @@ func (r *run) publishData(ctx context.Context, put *dataPut, data *runs.DataWrit
 			if f.Left != "" {
 				why = f.Path + " is not put into the checkout: " + f.Left
 			} else if why = put.conflict(*f); why != "" {
-				hint = "the run's is kept: markmill runs apply --data --force " + string(r.id) +
+				hint = "the run's is kept: markmill apply --data --force " + string(r.id) +
 					" puts it into the checkout"
 			}
 			if why != "" {

@@ -138,7 +138,7 @@ func (i *InterruptedRun) resumable() error {
 	case len(i.Run.Steps) == 0:
 		return no("it was cut before its plan stood, and nothing of it ran", again)
 	case i.Run.Completed == nil:
-		return no("its record is not complete", "markmill runs reconcile completes it")
+		return no("its record is not complete", "markmill runs maintain reconcile completes it")
 	case has(runs.CodeSecretLeaked):
 		return no("a secret has shown in it", "let no step print or write it, and "+again)
 	case i.forked: // any end will do
@@ -174,7 +174,7 @@ func (i *InterruptedRun) check() error {
 			}
 			if err != nil {
 				return i.refuse(fmt.Sprintf("its record does not hold: %s: %v", file.File, err),
-					"markmill runs verify shows more")
+					"markmill verify shows more")
 			}
 		}
 	}

@@ -277,5 +277,5 @@ func (r *report) evidence() {
 			r.printf("- %s: %s\n", r.code(f.name), f.what)
 		}
 	}
-	r.printf("\nTo check it all again: `markmill runs verify %s`\n", id)
+	r.printf("\nTo check it all again: `markmill verify %s`\n", id)
 }

@@ -82,10 +82,10 @@ var fixes = map[string]string{
 	CodeTestsFailed: "mend what fails, or tag the step allow-failure; a command after || decides the exit code, " +
 		"and not what the runner counted",
 	CodeMissingTestCommand:   "tag the step that tests with .test, and let it run",
-	CodeMissingRequiredEvent: "run the notebook again; markmill runs verify shows what the record lacks",
+	CodeMissingRequiredEvent: "run the notebook again; markmill verify shows what the record lacks",
 	CodeJudgeChanged: "leave the protected files as they are, " +
 		"or let the tests pass with the base's version of them, too",
-	CodeAborted:              "markmill runs resume continues it",
+	CodeAborted:              "markmill resume continues it",
 	CodeCheckCritical:        "mend what the check found",
 	CodeSecretMissing:        "set the variable that the message names",
 	CodeReviewerRejected:     "mend what the review rejects",

@@ -339,7 +339,7 @@ func (r *Record) keepDecision(made *StoredDecision, before []StoredDecision) err
 	}
 	defer done()
 	if r.Has(made.File) {
-		return fmt.Errorf("somebody else decided on run %s at the same time: markmill runs show has it", made.Run)
+		return fmt.Errorf("somebody else decided on run %s at the same time: markmill show has it", made.Run)
 	}
 	if made.Signature == nil {
 		err = r.Remove(made.File + decisionSignature) // what a crash left

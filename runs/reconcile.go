@@ -91,7 +91,7 @@ func (r *Record) kept(run *Run) error {
 func unreadable(dir string, err error) error {
 	return &notebooks.Error{
 		Kind: notebooks.KindRecord, File: dir, Msg: words(err), Err: err,
-		Hint: "the record cannot be completed; markmill runs verify shows what is wrong, " +
+		Hint: "the record cannot be completed; markmill verify shows what is wrong, " +
 			"markmill runs prune removes it in its time",
 	}
 }

@@ -326,7 +326,7 @@ func (s Store) Find(word string) (RunID, string, error) {
 }
 
 func noRun(msg string, runs int) error {
-	hint := "markmill runs list shows the runs there are"
+	hint := "markmill list shows the runs there are"
 	if runs == 0 {
 		hint = "there are no runs here"
 	}

@@ -1,5 +1,5 @@
 // Queue measures a queue of many jobs: what its server needs of memory, how long it takes to start, and how long
-// markmill jobs takes. It needs markmill and markmill-server side by side:
+// markmill queue takes. It needs markmill and markmill-server side by side:
 //
 //	go build -o BIN/ ./cmd/... && go run ./bench/queue -jobs 100000 BIN/markmill
 //
@@ -65,7 +65,7 @@ func measure(program string, jobs, rounds int) error {
 	q.Close()
 
 	list := func(args ...string) (time.Duration, error) {
-		cmd := exec.Command(program, append([]string{"jobs", "list"}, args...)...)
+		cmd := exec.Command(program, append([]string{"queue", "list"}, args...)...)
 		cmd.Dir = dir
 		begin := time.Now()
 		out, err := cmd.CombinedOutput()
@@ -78,7 +78,7 @@ func measure(program string, jobs, rounds int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("markmill jobs list, which starts the server: %d ms\n", alone.Milliseconds())
+	fmt.Printf("markmill queue list, which starts the server: %d ms\n", alone.Milliseconds())
 
 	worker := exec.Command(program, "worker", "--queue", "nothing")
 	worker.Dir = dir
@@ -99,7 +99,7 @@ func measure(program string, jobs, rounds int) error {
 			times = append(times, took)
 		}
 		slices.Sort(times)
-		fmt.Printf("%-60s median %d ms, %d to %d ms\n", "markmill jobs list "+strings.Join(args, " "),
+		fmt.Printf("%-60s median %d ms, %d to %d ms\n", "markmill queue list "+strings.Join(args, " "),
 			times[rounds/2].Milliseconds(), times[0].Milliseconds(), times[rounds-1].Milliseconds())
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", worker.Process.Pid))

@@ -75,7 +75,7 @@ func patchOf(run *runs.Run, record *runs.Record) ([]byte, error) {
 	patch, err := record.ReadFile(runs.PatchFile)
 	if err == nil && runs.DigestOf(patch) != run.Diff.PatchDigest {
 		err = &notebooks.Error{Kind: notebooks.KindArtifact, File: record.File(runs.PatchFile),
-			Msg: "is not the patch that the journal records", Hint: "see markmill runs verify"}
+			Msg: "is not the patch that the journal records", Hint: "see markmill verify"}
 	}
 	return patch, err
 }

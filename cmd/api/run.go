@@ -159,7 +159,7 @@ func (r *Result) Output(step notebooks.StepID) (stdout, stderr []byte, err error
 	return stdout, stderr, err
 }
 
-// Verify checks the record in a run directory, as `markmill runs verify` does.
+// Verify checks the record in a run directory, as `markmill verify` does.
 func Verify(dir string) (*runs.Verification, error) {
 	return runs.At(dir).Verify(FoldView, runs.Signers{})
 }

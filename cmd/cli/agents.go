@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -26,13 +27,46 @@ import (
 // forAgents is docs/for-agents.md.
 var forAgents = pages.ForAgents
 
-// agentsCommand admits coding agents; its help is for them.
-func (a *app) agentsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "agents", Short: "What a coding agent must know, in 40 lines",
-		Long: forAgents, Args: knownCommand,
+// agentGuide prints docs/for-agents.md.
+func (a *app) agentGuide() *cobra.Command {
+	return &cobra.Command{Use: "guide", Short: "What a coding agent must know, in 40 lines",
+		Long: forAgents, Args: args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(a.agentsAdmit(), a.agentsList(), a.agentsRates())
-	return c
+}
+
+// agentProbe tries whether the admitted agents can be used here.
+func (a *app) agentProbe() *cobra.Command {
+	return &cobra.Command{
+		Use: "probe NAME", Short: "Start the program of an admitted agent, and say whether it can be used here",
+		Args: args(1, 1),
+		Long: `Looks at the agent NAME of markmill.yaml as a run would: the policy allows it, its program is the admitted one, its
+credentials are set. Then it starts the program with --version, as agent admit does, and compares.
+
+Exit codes: 0 it can be used, 1 it cannot, 2 markmill.yaml admits no agent of this name.`,
+		Example: "  markmill agent probe codex",
+		RunE:    func(c *cobra.Command, words []string) error { return a.probeAgent(c.Context(), words[0]) },
+	}
+}
+
+func (a *app) probeAgent(ctx context.Context, name string) error {
+	here, err := a.agentsHere()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(here.Agents, func(one agentHere) bool { return one.Name == name })
+	if i < 0 {
+		return usagef("markmill.yaml admits no agent %s; markmill agent admit %s does", name, name)
+	}
+	one := here.Agents[i]
+	if one.Denied == nil && one.Tested != nil {
+		if found := programVersion(ctx, one.path); found != one.Version {
+			one.Denied = &runs.DeniedAgent{Code: "version", Reason: "its program says that it is " +
+				cmp.Or(found, "no version") + ", and " + one.Version + " was admitted; admit it again"}
+		}
+	}
+	here.Agents = []agentHere{one}
+	fmt.Fprint(a.stdout, here.words())
+	return passIf(one.Denied == nil)
 }
 
 // admission is what agents admit is told.
@@ -53,8 +87,8 @@ again. Any other program can be admitted by a NAME of its own with --program: it
 input, and prints text or events (docs/agents.md).
 
 Exit codes: 0 admitted, 2 there is no such program, or markmill.yaml cannot be changed.`,
-		Example: `  markmill agents admit codex --model gpt-5
-  markmill agents admit mine --program ./agent.py -- --quiet`,
+		Example: `  markmill agent admit codex --model gpt-5
+  markmill agent admit mine --program ./agent.py -- --quiet`,
 		Args: args(1, -1),
 		RunE: func(c *cobra.Command, words []string) error { return a.admitAgent(c, words[0], words[1:], o) },
 	}
@@ -75,7 +109,7 @@ the policy names others, the program is missing or has changed, or no credential
 may change (policy: agent-mode).
 
 Exit codes: 0 all can be used, or none is admitted, 1 one cannot.`,
-		Example: "  markmill agents list\n  markmill agents list --json",
+		Example: "  markmill agent list\n  markmill agent list --json",
 		Args:    args(0, 0),
 		RunE:    func(*cobra.Command, []string) error { return a.listAgents(asJSON) },
 	}
@@ -97,34 +131,42 @@ type agentHere struct {
 	Tested  []string            `json:"tested,omitempty"` // the versions that Markmill was tested with
 	Backend *runs.AdmittedAgent `json:"backend,omitempty"`
 	Denied  *runs.DeniedAgent   `json:"denied,omitempty"`
+	path    string              // of its program
 }
 
-func (a *app) listAgents(asJSON bool) error {
+// agentsHere are the agents that markmill.yaml admits, by name.
+func (a *app) agentsHere() (here agentsHere, err error) {
 	_, src, err := a.here()
 	if err != nil {
-		return err
+		return here, err
 	}
 	eng, err := a.engine(api.RootOf(src))
 	if err != nil {
-		return err
+		return here, err
 	}
-	here := agentsHere{Agents: []agentHere{}}
 	usable, denials, mode, err := eng.AgentsHere(src)
 	if err != nil {
-		return err
+		return here, err
 	}
-	here.MutationMode = mode
-	denied := false
+	here = agentsHere{Agents: []agentHere{}, MutationMode: mode}
 	for _, name := range slices.Sorted(maps.Keys(eng.Config.Agents)) {
 		c := eng.Config.Agents[name]
-		one := agentHere{Name: name, Version: c.Version, Model: c.Model}
+		one := agentHere{Name: name, Version: c.Version, Model: c.Model, path: c.Path}
 		if b, ok := agent.Find(name); ok {
 			one.Tested = b.Tested()
 		}
 		one.Backend, one.Denied = usable[name], denials[name]
-		denied = denied || one.Denied != nil
 		here.Agents = append(here.Agents, one)
 	}
+	return here, nil
+}
+
+func (a *app) listAgents(asJSON bool) error {
+	here, err := a.agentsHere()
+	if err != nil {
+		return err
+	}
+	denied := slices.ContainsFunc(here.Agents, func(one agentHere) bool { return one.Denied != nil })
 	if asJSON {
 		err = a.printJSON("agents", here)
 	} else {
@@ -138,7 +180,7 @@ func (a *app) listAgents(asJSON bool) error {
 
 func (h agentsHere) words() string {
 	if len(h.Agents) == 0 {
-		return "no agent is admitted: markmill agents admit NAME, with one of " + strings.Join(agentNames(), ", ") +
+		return "no agent is admitted: markmill agent admit NAME, with one of " + strings.Join(agentNames(), ", ") +
 			"\n"
 	}
 	var b strings.Builder

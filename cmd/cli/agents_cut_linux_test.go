@@ -77,7 +77,7 @@ func (l *agentLab) cut(signals ...syscall.Signal) {
 		}
 		args = []string{"run", "--resume", string(was.ID)}
 	}
-	if text, code := l.markmill("runs", "reconcile"); code != 0 { // as anybody may do in between
+	if text, code := l.markmill("runs", "maintain", "reconcile"); code != 0 { // as anybody may do in between
 		t.Fatal(text)
 	}
 	out, code := l.markmill(args...)

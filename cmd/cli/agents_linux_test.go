@@ -173,7 +173,7 @@ func (l *agentLab) settings(text string) {
 // admit admits the backend.
 func (l *agentLab) admit(args ...string) {
 	l.t.Helper()
-	if out, code := l.markmill(append([]string{"agents", "admit", l.backend}, args...)...); code != 0 {
+	if out, code := l.markmill(append([]string{"agent", "admit", l.backend}, args...)...); code != 0 {
 		l.t.Fatal(out)
 	}
 }
@@ -197,7 +197,7 @@ func (l *agentLab) record(out string) (*runs.Run, string, string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if text, code := l.markmill("runs", "verify", dir); code != 0 {
+	if text, code := l.markmill("verify", dir); code != 0 {
 		l.t.Errorf("the record does not hold:\n%s", text)
 	}
 	verdict := string(run.Status())
@@ -578,7 +578,7 @@ echo '{"kind":"session","session":"s-1"}'
 			}
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
-			if text, code := l.markmill("runs", "reconcile"); code != 0 {
+			if text, code := l.markmill("runs", "maintain", "reconcile"); code != 0 {
 				t.Fatal(text)
 			}
 			if left, _ := filepath.Glob(filepath.Join(l.cache, "markmill", "work", "*")); len(left) > 0 {
@@ -646,7 +646,7 @@ func (l *agentLab) example() {
 	if code != 0 {
 		t.Fatal(text)
 	}
-	l.must(builtProgram(t), "runs", "verify", l.runs()[0].Dir)
+	l.must(builtProgram(t), "verify", l.runs()[0].Dir)
 	notebook, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestAgentsProofs: the six stages of examples/proofs pass with the stand-in, and with the real codex and a scripted
-// model; markmill summary says so, and nothing shows the key.
+// model; markmill agent summary says so, and nothing shows the key.
 func TestAgentsProofs(t *testing.T) {
 	needsLandlock(t)
 	t.Run("scripted", func(t *testing.T) {

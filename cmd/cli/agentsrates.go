@@ -27,7 +27,7 @@ total cost, if the agent reports them. NOTEBOOK (a path, the end of one, or a pa
 the agent's step over from another run, such as the second judgement of an attempt, do not count.
 
 Exit codes: 0 counted, 1 the records cannot be read, 2 usage.`,
-		Example: "  markmill agents rates\n  markmill agents rates task.md --since 30d",
+		Example: "  markmill agent rates\n  markmill agent rates task.md --since 30d",
 		RunE: func(c *cobra.Command, words []string) error {
 			from, err := timeOption("--since", since, a.now())
 			if err != nil {

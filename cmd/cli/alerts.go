@@ -16,22 +16,13 @@ import (
 // courierTime limits the background process that a run starts to deliver its alerts.
 const courierTime = "2m"
 
-// alertsCommand is markmill alerts.
 func (a *app) alertsCommand() *cobra.Command {
 	var o queueOptions
-	c := &cobra.Command{
-		Use: "alerts", Short: "Show and deliver the alerts of runs", Args: args(0, 0),
-		Long: `Lists the alerts, as markmill alerts list does. docs/alerts.md describes how a notebook says what triggers an alert and
-who receives it.
-
-Exit codes: as of its commands.`,
-		Example: "  markmill alerts\n  markmill alerts deliver\n  markmill alerts show 3f2a",
-	}
+	c := groupOf("alerts", "List, show, retry, mute and deliver the alerts of runs",
+		"Shows and delivers alerts. docs/alerts.md describes how a notebook says what triggers one and who receives it.")
 	o.flags(c.PersistentFlags())
 	repoFlag(c.PersistentFlags(), &o.repo)
-	list := a.alertsList(&o)
-	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.alertsDeliver(&o), a.alertsShow(&o), a.alertsRetry(&o),
+	c.AddCommand(a.alertsList(&o), a.alertsDeliver(&o), a.alertsShow(&o), a.alertsRetry(&o),
 		a.alertsMute(&o), a.alertsUnmute(&o), a.alertsMutes(&o))
 	return c
 }
@@ -44,7 +35,7 @@ func (a *app) alertsList(o *queueOptions) *cobra.Command {
 to every target are kept for 30 days.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill alerts list\n  markmill alerts list --open --json",
+		Example: "  markmill health alerts list\n  markmill health alerts list --open --json",
 		RunE: func(*cobra.Command, []string) error {
 			if limit < 1 || limit > 500 {
 				return usagef("--limit %d is not from 1 to 500", limit)
@@ -75,7 +66,7 @@ Every run of a notebook with alerts: does this in the background for two minutes
 systemd may kill that background process: call this command after markmill run there.
 
 Exit codes: 0 nothing is waiting, 1 an alert is waiting or failed, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill alerts deliver\n  markmill alerts deliver --wait 1h",
+		Example: "  markmill health alerts deliver\n  markmill health alerts deliver --wait 1h",
 		RunE: func(*cobra.Command, []string) error {
 			d, err := limit("--wait", wait)
 			if err != nil {
@@ -116,7 +107,7 @@ func (a *app) alertsShow(o *queueOptions) *cobra.Command {
 		Long: `Shows an alert by its id, or the beginning of it: its text, and each attempt to deliver it to each target.
 
 Exit codes: 0 shown, 2 there is no such alert, 3 the queue cannot be reached.`,
-		Example: "  markmill alerts show 3f2a",
+		Example: "  markmill health alerts show 3f2a",
 		RunE: func(_ *cobra.Command, words []string) error {
 			made, err := a.call("alerts-show", o)
 			if err != nil {
@@ -138,7 +129,7 @@ func (a *app) alertsRetry(o *queueOptions) *cobra.Command {
 
 Exit codes: 0 nothing is waiting, 1 an alert is waiting or failed, 2 there is no such alert, or every target has
 received it, 3 the queue cannot be reached.`,
-		Example: "  markmill alerts retry 3f2a --reason 'the address was wrong'",
+		Example: "  markmill health alerts retry 3f2a --reason 'the address was wrong'",
 		RunE: func(_ *cobra.Command, words []string) error {
 			if err := checkReason(reason); err != nil {
 				return err
@@ -166,13 +157,13 @@ func (a *app) startCourier(eng *engine.Engine, store runs.Store) {
 		err = a.leaveCourier(eng, store)
 	}
 	if err != nil {
-		a.tell("markmill: alerts are not delivered until markmill alerts deliver runs: %s\n", err)
+		a.tell("markmill: alerts are not delivered until markmill health alerts deliver runs: %s\n", err)
 	}
 }
 
 func (a *app) leaveCourier(eng *engine.Engine, store runs.Store) error {
 	cmd, err := a.serverWith(&queueOptions{Server: queue.Server{Replicas: 1}},
-		"alerts", "deliver", "--background", "--wait", courierTime)
+		"health", "alerts", "deliver", "--background", "--wait", courierTime)
 	if err != nil {
 		return err
 	}

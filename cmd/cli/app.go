@@ -10,7 +10,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -120,11 +119,7 @@ func (a *app) run(args []string) int {
 	}
 	root := a.root(first)
 	if a.server == nil {
-		for _, c := range root.Commands() {
-			if slices.Contains(serverCommands, c.Name()) {
-				a.startsServer(c, args)
-			}
-		}
+		a.startsServer(root, args)
 	}
 	a.json = wantsJSON(args)
 	var err error
@@ -135,7 +130,7 @@ func (a *app) run(args []string) int {
 		if args, values = complete.join(args); values != "" {
 			return a.report(complete.printValues(args, values))
 		}
-	} else {
+	} else if err = unknownCommand(root, args); err == nil {
 		args, err = a.paramArgs(args)
 	}
 	if err == nil {
@@ -210,7 +205,7 @@ func (a *app) root(only string) *cobra.Command {
 		Long: `Markmill runs a Markdown notebook step by step, in live interpreters, inside an isolated Git worktree. It
 writes an output notebook and a record that anybody can verify.
 
-Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
+Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 4 to be decided, 128+n ended by signal n.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -225,26 +220,14 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	cmd.SetErr(a.stderr)
 	cmd.SetGlobalNormalizationFunc(dashes)
 	cmd.SetFlagErrorFunc(flagHint)
+	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpFunc(a.help)
-	all := map[string]func() *cobra.Command{
-		"run": a.runCommand, "show": a.showCommand, "inspect": a.inspectCommand, "check": a.checkCommand,
-		"new": a.newCommand, "strip": a.stripCommand, "test": a.testCommand, "doctor": a.doctorCommand,
-		"git": a.gitCommand, "diff": a.diffCommand, "review": a.reviewCommand, "convert": a.convertCommand,
-		"merge": a.mergeCommand, "runs": a.runsCommand, "scraps": a.scrapsCommand, "approve": a.approveCommand,
-		"deny": a.denyCommand, "version": a.versionCommand, "man": a.manCommand, "agents": a.agentsCommand,
-		"bisect": a.bisectCommand, "status": a.statusCommand, "gate": a.gateCommand, "watch": a.watchCommand,
-		"mcp": a.mcpCommand, "serve": a.serveCommand, "summary": a.summaryCommand, "lanes": a.lanesCommand,
-		"schedule": a.scheduleCommand, "scheduler": a.schedulerCommand,
-		"submit": a.submitCommand, "worker": a.workerCommand, "jobs": a.jobsCommand,
-		"alerts": a.alertsCommand, "slo": a.sloCommand, "digest": a.digestCommand,
-	}
+	all := a.commands()
 	if a.server != nil {
 		cmd.Long = "markmill-server has the commands of markmill that a team runs. markmill starts it with their words."
-		maps.DeleteFunc(all, func(name string, _ func() *cobra.Command) bool {
-			return !slices.Contains(serverCommands, name)
-		})
+		maps.DeleteFunc(all, func(name string, _ func() *cobra.Command) bool { return !servesBelow(name) })
 	}
-	if add := all[only]; add != nil && only != "man" {
+	if add := all[only]; add != nil {
 		cmd.AddCommand(add())
 		return cmd
 	}
@@ -254,19 +237,31 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	return cmd
 }
 
-// knownCommand suggests a command for one that does not exist.
-func knownCommand(c *cobra.Command, words []string) error {
-	if len(words) == 0 {
-		return nil
+// commands are the constructors of the commands and groups of commands, by name.
+func (a *app) commands() map[string]func() *cobra.Command {
+	return map[string]func() *cobra.Command{
+		"new": a.newCommand, "check": a.checkCommand, "convert": a.convertCommand,
+		"run": a.runCommand, "resume": a.resumeCommand, "test": a.testCommand,
+		"list": a.listCommand, "show": a.showCommand, "diff": a.diffCommand, "status": a.statusCommand,
+		"verify": a.verifyCommand,
+		"review": a.reviewCommand, "approve": a.approveCommand, "deny": a.denyCommand, "apply": a.applyCommand,
+		"revert": a.revertCommand,
+		"serve":  a.serveCommand, "doctor": a.doctorCommand,
+
+		"runs": a.runsCommand, "queue": a.queueCommand, "schedule": a.scheduleCommand, "health": a.healthCommand,
+		"agent": a.agentCommand, "notebook": a.notebookCommand, "git": a.gitCommand,
+
+		"mcp": hidden(a.mcpCommand), "man": hidden(a.manCommand), "version": hidden(a.versionCommand),
 	}
-	var known []string
-	for _, sub := range c.Commands() {
-		known = append(known, sub.Name())
+}
+
+// hidden makes a command that --help does not list: plumbing, which other programs call.
+func hidden(make func() *cobra.Command) func() *cobra.Command {
+	return func() *cobra.Command {
+		c := make()
+		c.Hidden = true
+		return c
 	}
-	if near := notebooks.Suggest(words[0], known); near != "" {
-		return usagef("unknown command %s; did you mean %s?", words[0], near)
-	}
-	return usagef("unknown command %s; there are: %s", words[0], strings.Join(known, ", "))
 }
 
 // args checks the number of positional arguments. Its error lists what the command takes.

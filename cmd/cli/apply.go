@@ -19,11 +19,11 @@ import (
 	"markmill/runs"
 )
 
-func (a *app) runsApply() *cobra.Command {
+func (a *app) applyCommand() *cobra.Command {
 	var force, data, noOutput, asJSON bool
 	var branch string
 	c := &cobra.Command{
-		Use: "apply RUN", Short: "Apply the change of a run to the checkout",
+		Use: "apply RUN", Short: "Apply the change of a run to the checkout, or to a new branch",
 		Long: `Applies the patch of a run to the files of the checkout: all of it or, when it does not fit, nothing. The
 index and the commits stay as they are. A run that did not pass is refused, with its reasons; --force applies
 it anyway. So is a run that was rejected (runs reject). Where the policy says acceptance: required, a run that
@@ -43,8 +43,8 @@ each file old or new, and the same command again finishes the apply.
 
 Exit codes: 0 applied, or there is nothing to apply; 1 it does not fit, or the run did not pass; 2 there is
 no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and nothing was changed.`,
-		Example: "  markmill runs apply last\n  markmill runs apply last --branch fix\n" +
-			"  markmill runs apply last --force",
+		Example: "  markmill apply last\n  markmill apply last --branch fix\n" +
+			"  markmill apply last --force",
 		Args: args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			if c.Flags().Changed("branch") && branch == "" {
@@ -72,17 +72,17 @@ no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and not
 	return c
 }
 
-func (a *app) runsRevert() *cobra.Command {
+func (a *app) revertCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "revert RUN", Short: "Take the change of a run back from the checkout",
-		Long: `Takes the patch of a run back from the files of the checkout, as runs apply put it there: all of it or, when
+		Long: `Takes the patch of a run back from the files of the checkout, as markmill apply put it there: all of it or, when
 files changed since, nothing. The index and the commits stay as they are. It is recorded in applied.jsonl, as every
 apply is. A run that was applied and then rejected (runs reject) is taken back so. It needs Git.
 
 Exit codes: 0 taken back, or there is nothing to take back; 1 files changed since; 2 there is no such run; 130
 interrupted, and nothing was changed.`,
-		Example: "  markmill runs revert last",
+		Example: "  markmill revert last",
 		Args:    args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.apply(c.Context(), words[0], applyOptions{reverse: true, json: asJSON})
@@ -267,7 +267,7 @@ func (a *app) refuseApply(run *runs.Run, force bool) (words string, code int) {
 		a.tell("--force overrides this, and is recorded\n")
 		return "", exitPass
 	case status == runs.Running:
-		words = "wait for its end, or complete it with markmill runs reconcile"
+		words = "wait for its end, or complete it with markmill runs maintain reconcile"
 	default:
 		words = "its change is not applied; --force applies it anyway, and that is recorded"
 	}

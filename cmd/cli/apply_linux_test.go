@@ -78,7 +78,7 @@ func TestApplyStopped(t *testing.T) {
 		}
 		r := *first
 		r.T, r.repo = t, repo
-		c := exec.Command(b.program, "runs", "apply", "last")
+		c := exec.Command(b.program, "apply", "last")
 		c.Dir, c.Env, c.SysProcAttr = repo, r.env, &syscall.SysProcAttr{Setpgid: true}
 		begin := time.Now()
 		if err := c.Start(); err != nil {
@@ -107,7 +107,7 @@ func TestApplyStopped(t *testing.T) {
 		if code == 0 && old > 0 || code == 130 && new > 0 {
 			t.Errorf("exit %d with %d files old and %d new", code, old, new)
 		}
-		if text, code := r.markmill("runs", "apply", "last"); code != 0 {
+		if text, code := r.markmill("apply", "last"); code != 0 {
 			t.Errorf("the next apply exits %d: %s", code, text)
 		}
 		if old, _ := state(repo); old > 0 {

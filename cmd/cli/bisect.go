@@ -45,9 +45,9 @@ reached. Every other failure is an answer.
 
 Exit codes: 0 found; 1 Markmill failed; 2 usage, also when good is bad or bad is good; 3 the commits that are left, or
 one of the two ends, cannot be tested; 128+n ended by signal n.`,
-		Example: "  markmill bisect report.md --good v1.4\n" +
-			"  markmill bisect train.md --good v1.4 --bad main --scrap 'loss<0.2' -p seed=7\n" +
-			"  markmill bisect report.md --good HEAD~40 --step check --json | jq .first_bad.id",
+		Example: "  markmill notebook bisect report.md --good v1.4\n" +
+			"  markmill notebook bisect train.md --good v1.4 --bad main --scrap 'loss<0.2' -p seed=7\n" +
+			"  markmill notebook bisect report.md --good HEAD~40 --step check --json | jq .first_bad.id",
 		Args: args(1, 1),
 		RunE: func(c *cobra.Command, words []string) error { return a.bisect(c.Context(), words[0], o) },
 	}

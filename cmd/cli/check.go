@@ -41,20 +41,27 @@ type finding struct {
 }
 
 func (a *app) checkCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, show bool
 	c := &cobra.Command{
-		Use: "check NOTEBOOK…", Short: "Report every mistake that would keep a notebook from running",
+		Use: "check PATH…", Short: "Report every mistake with its place, before anything runs",
 		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to fix it.
 Nothing runs and nothing is written. In a folder it checks all notebooks: the files that have steps or are
 the output of a run, except those that Git ignores, those in hidden folders and those in node_modules.
 
+--show shows what a notebook takes instead (parameters with type, default and help), what it would run, and what must
+be true before and after.
+
 Exit codes: 0 no errors (there may be warnings), 2 errors.`,
-		Example: "  markmill check examples/*.md\n  markmill check notebooks\n  markmill check --json task.md",
-		Args:    args(1, -1),
+		Example: "  markmill check examples/*.md\n  markmill check notebooks\n  markmill check --show task.md\n" +
+			"  markmill check --show --json task.md | jq '.steps[].id'",
+		Args: args(1, -1),
 		RunE: func(c *cobra.Command, paths []string) error {
 			list, err := a.checkFiles(c.Context(), paths)
 			if err != nil {
 				return err
+			}
+			if show {
+				return a.showFiles(list, asJSON)
 			}
 			doc, read, steps := checkedNotebooks{Findings: []finding{}}, 0, 0
 			for _, file := range list {
@@ -88,8 +95,42 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 			return nil
 		},
 	}
-	jsonFlag(c, &asJSON, "check")
+	c.Flags().BoolVar(&show, "show", false, "show the parameters, steps and gates of each notebook")
+	c.Flags().BoolVar(&asJSON, "json", false,
+		"print one JSON object (docs/schemas/check.json; with --show, of one notebook, inspect.json)")
 	return c
+}
+
+// showFiles shows the parameters, steps and gates of notebooks.
+func (a *app) showFiles(list []files.File, asJSON bool) error {
+	if asJSON && len(list) != 1 {
+		return usagef("--show --json prints one notebook, and there are %d", len(list))
+	}
+	shown := 0
+	for _, file := range list {
+		if nb, err := a.check(file); nb == nil && err == nil {
+			continue
+		}
+		src, err := a.readSource(file.Path, false, false)
+		if err != nil {
+			return err
+		}
+		eng, repo, err := a.engineFor(file.Path, "")
+		if err != nil {
+			return err
+		}
+		if shown++; shown > 1 {
+			fmt.Fprintln(a.stdout)
+		}
+		req := engine.Request{Path: name(file.Path), Source: src, Repository: api.RootOf(repo)}
+		if err := a.inspect(eng, req, asJSON); err != nil {
+			return err
+		}
+	}
+	if shown == 0 {
+		return usagef("there is no notebook there: no file with a step")
+	}
+	return nil
 }
 
 // add adds what was found in a notebook, which is nil where it cannot be read.

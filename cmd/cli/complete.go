@@ -48,21 +48,21 @@ func (a completion) register(root *cobra.Command) {
 		return c
 	}
 	source := []string{"md", "ipynb", "qmd", "Rmd", "py", "R", "jl", "sh"}
-	for _, path := range []string{"run", "lanes", "inspect", "check", "test", "strip", "convert", "merge", "bisect"} {
+	for _, path := range []string{"run", "check", "test", "convert", "notebook strip", "notebook merge", "notebook bisect"} {
 		at(path).ValidArgsFunction = filesEnding(source)
 	}
-	for _, path := range []string{"show", "scraps", "diff", "runs verify"} {
+	for _, path := range []string{"show", "notebook scraps", "diff", "verify"} {
 		at(path).ValidArgsFunction = a.runsOr(-1)
 	}
-	at("convert").ValidArgsFunction = a.runsOr(1)
-	for _, path := range []string{"runs show", "runs abort", "runs replay", "runs apply", "runs attest", "approve",
-		"deny"} {
+	for _, path := range []string{"convert", "resume"} {
+		at(path).ValidArgsFunction = a.runsOr(1)
+	}
+	for _, path := range []string{"runs abort", "apply", "revert", "runs attest", "approve", "deny"} {
 		at(path).ValidArgsFunction = a.onlyRuns(1)
 	}
-	at("runs resume").ValidArgsFunction = a.runsOr(1)
-	at("runs fork").ValidArgsFunction = a.runsOr(1)
-	at("runs log").ValidArgsFunction = listing(cobra.ShellCompDirectiveKeepOrder, a.stepsOfRun)
-	at("runs list").ValidArgsFunction = words()
+	at("new").ValidArgsFunction = words("task\ta change and its test", "health\tmeasure, report, alert",
+		"agent\ta coding agent implements, tests decide", "observatory\tchecks of a machine and its services")
+	at("list").ValidArgsFunction = words()
 	for _, option := range []struct {
 		commands []string
 		name     string
@@ -72,30 +72,28 @@ func (a completion) register(root *cobra.Command) {
 		{[]string{"run"}, "from", ofNotebook(stepIDs)},
 		{[]string{"run"}, "until", ofNotebook(stepIDs)},
 		{[]string{"run"}, "skip-tag", listed(ofNotebook(tags))},
-		{[]string{"bisect"}, "step", ofNotebook(stepIDs)},
-		{[]string{"run", "lanes", "test", "runs resume", "runs fork", "bisect"}, "parameters", parameters},
-		{[]string{"run", "lanes", "test", "bisect"}, "parameters-raw", parameters},
-		{[]string{"run", "lanes", "test", "bisect"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
-		{[]string{"run", "lanes", "test"}, "kernel", listing(cobra.ShellCompDirectiveDefault, a.kernels)},
-		{[]string{"lanes"}, "backends", listed(listing(cobra.ShellCompDirectiveDefault, a.admitted))},
-		{[]string{"run", "lanes"}, "pick", words(notebooks.Picks...)},
-		{[]string{"lanes"}, "format", words("table", "markdown", "csv")},
+		{[]string{"notebook bisect"}, "step", ofNotebook(stepIDs)},
+		{[]string{"show"}, "log", a.stepsOfRun},
+		{[]string{"resume"}, "at", a.stepsOfRun},
+		{[]string{"run", "test", "resume", "notebook bisect"}, "parameters", parameters},
+		{[]string{"run", "test", "notebook bisect"}, "parameters-raw", parameters},
+		{[]string{"run", "test", "notebook bisect"}, "parameters-file", filesEnding([]string{"yaml", "yml", "json"})},
+		{[]string{"run", "test"}, "kernel", listing(cobra.ShellCompDirectiveDefault, a.kernels)},
+		{[]string{"run"}, "backend", listed(listing(cobra.ShellCompDirectiveDefault, a.admitted))},
+		{[]string{"run"}, "pick", words(notebooks.Picks...)},
 		{[]string{"run"}, "language", words(languages("")...)},
 		{[]string{"run"}, "engine", words("markmill", "nbclient")},
-		{[]string{"run", "lanes", "test"}, "tree", words(runs.TreeMounted, runs.TreeSeparate)},
-		{[]string{"run", "lanes", "test"}, "dirty",
+		{[]string{"run", "test"}, "tree", words(runs.TreeMounted, runs.TreeSeparate)},
+		{[]string{"run", "test"}, "dirty",
 			words("ignore\tleave uncommitted changes out", "include\tcopy them into the worktree",
 				"block\trefuse to run")},
-		{[]string{"run", "lanes", "runs resume", "runs fork"}, "log-level",
+		{[]string{"run", "resume"}, "log-level",
 			words("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "NOTSET")},
-		{[]string{"run"}, "resume", a.onlyRuns(-1)},
-		{[]string{"run"}, "continue", a.onlyRuns(-1)},
-		{[]string{"run", "lanes", "test"}, "base", listing(cobra.ShellCompDirectiveDefault, a.revisions)},
+		{[]string{"run", "test"}, "base", listing(cobra.ShellCompDirectiveDefault, a.revisions)},
 		{[]string{"run"}, "branch", words()},
-		{[]string{"new"}, "kind", words("task\ta change and its test", "health\tmeasure, report, alert")},
 		{[]string{"convert"}, "to", words(formNames...)},
-		{[]string{"scraps"}, "format", words(sheet.Formats...)},
-		{[]string{"diff"}, "format", words("nbdime")},
+		{[]string{"notebook scraps", "list"}, "format", words(sheet.Formats...)},
+		{[]string{"diff"}, "format", words("nbdime", "csv")},
 		{[]string{"review"}, "fail-on", listed(words(append(conditionWords(review.Conditions), "none")...))},
 	} {
 		for _, path := range option.commands {
@@ -328,23 +326,20 @@ func (a completion) runsOr(most int) completer {
 	}
 }
 
-// stepsOfRun lists runs, and behind one its steps.
-func (a completion) stepsOfRun(args []string) []string {
-	if len(args) == 0 {
-		return a.runIDs()
-	}
-	run, _, err := a.find(args[0])
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for i := range run.Steps {
-		s := &run.Steps[i]
-		if id := string(s.Planned.ID); !slices.Contains(args[1:], id) {
-			out = append(out, described(id, string(cmp.Or(s.Status(), runs.StepPending))))
+// stepsOfRun completes the ids of the steps of a run: that of the first argument, else of the last one.
+func (a completion) stepsOfRun(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return listing(cobra.ShellCompDirectiveKeepOrder, func(args []string) []string {
+		run, _, err := a.find(wordOr(args, "last"))
+		if err != nil {
+			return nil
 		}
-	}
-	return out
+		var out []string
+		for i := range run.Steps {
+			s := &run.Steps[i]
+			out = append(out, described(string(s.Planned.ID), string(cmp.Or(s.Status(), runs.StepPending))))
+		}
+		return out
+	})(nil, args, prefix)
 }
 
 // join prepares the words of a completion as paramArgs prepares a command line. The last word is to be completed. When

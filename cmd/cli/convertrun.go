@@ -49,7 +49,7 @@ func (a *app) runOutput(word, to, form string) (*runOutput, error) {
 		return nil, err
 	}
 	if left := run.Left(name); left != nil && runs.DigestOf(o.text) != left.Digest {
-		a.tell("markmill: %s differs from what run %s of Markmill %s wrote; markmill runs verify says more\n",
+		a.tell("markmill: %s differs from what run %s of Markmill %s wrote; markmill verify says more\n",
 			name, run.ID, run.Started.Markmill)
 	}
 	return o, nil

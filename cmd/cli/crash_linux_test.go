@@ -268,7 +268,7 @@ func (r *trial) judge() {
 		r.between(dir)
 	}
 	r.checkGit("the run")
-	text, code := r.markmill("runs", "reconcile")
+	text, code := r.markmill("runs", "maintain", "reconcile")
 	if code != 0 {
 		r.Errorf("runs reconcile exits %d: %s", code, text)
 	}
@@ -314,7 +314,7 @@ func (r *trial) checkExit(dir string, completed bool) {
 		if !completed {
 			r.Error("the run exits 0 and its record is not complete")
 		}
-		if text, code := r.markmill("runs", "verify", filepath.Base(dir)); code != 0 {
+		if text, code := r.markmill("verify", filepath.Base(dir)); code != 0 {
 			r.Errorf("the run exits 0 and runs verify finds: %s", text)
 		}
 		if b, _ := os.ReadFile(r.output); string(b) == oldOutput {
@@ -388,7 +388,7 @@ func (r *trial) checkRecord(dir string, completed bool) {
 	if want := runs.Interrupted; !completed && run.Status() != want {
 		r.Errorf("the record that was not complete is %s after runs reconcile, not %s", run.Status(), want)
 	}
-	if text, code := r.markmill("runs", "verify", filepath.Base(dir)); code != 0 {
+	if text, code := r.markmill("verify", filepath.Base(dir)); code != 0 {
 		r.Errorf("runs verify exits %d: %s", code, text)
 	}
 	r.checkAgain(dir, run)

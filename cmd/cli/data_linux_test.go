@@ -43,7 +43,7 @@ func TestApplyDataKilled(t *testing.T) {
 		}
 		r := *first
 		r.T, r.repo = t, repo
-		c := exec.Command(r.bed.program, "runs", "apply", "--data", "--force", "last")
+		c := exec.Command(r.bed.program, "apply", "--data", "--force", "last")
 		c.Dir, c.Env = repo, r.env
 		begin := time.Now()
 		if err := c.Start(); err != nil {
@@ -82,7 +82,7 @@ func TestApplyDataKilled(t *testing.T) {
 		if there > 0 && there < files {
 			half++
 		}
-		text, code := r.markmill("runs", "apply", "--data", "--force", "last")
+		text, code := r.markmill("apply", "--data", "--force", "last")
 		if code != 0 {
 			t.Fatalf("the apply after a kill exits %d: %s", code, text)
 		}
@@ -92,7 +92,7 @@ func TestApplyDataKilled(t *testing.T) {
 				t.Fatalf("f%d is %q after the second apply, %v", i, here, err)
 			}
 		}
-		if text, code := r.markmill("runs", "verify", "last"); code != 0 {
+		if text, code := r.markmill("verify", "last"); code != 0 {
 			t.Errorf("runs verify exits %d: %s", code, text)
 		}
 	}
@@ -171,7 +171,7 @@ func TestDataOnAnotherDisk(t *testing.T) {
 	text, code := r.markmill("run", r.notebook)
 	if code != exitFail || !strings.Contains(text, "no space left on device") ||
 		!strings.Contains(text, "data/a, 1.0 MiB, in the checkout") ||
-		!strings.Contains(text, "written, and ignored by Git: data/b, 20.0 MiB: markmill runs apply --data last") {
+		!strings.Contains(text, "written, and ignored by Git: data/b, 20.0 MiB: markmill apply --data last") {
 		t.Errorf("exit %d: %s", code, text)
 	}
 	size := func(path string) int64 {
@@ -186,14 +186,14 @@ func TestDataOnAnotherDisk(t *testing.T) {
 		b != -1 || len(left) > 0 {
 		t.Errorf("the checkout has a of %d bytes, b of %d, and %v", a, b, left)
 	}
-	if text, code := r.markmill("runs", "show", "last"); code != 0 ||
+	if text, code := r.markmill("show", "last"); code != 0 ||
 		!strings.Contains(text, "kept beside the record") {
 		t.Errorf("show exits %d: %s", code, text)
 	}
 	if err := unix.Mount("", at, "", unix.MS_REMOUNT, "size=64M"); err != nil {
 		t.Skip(err)
 	}
-	if text, code := r.markmill("runs", "apply", "--data", "last"); code != 0 {
+	if text, code := r.markmill("apply", "--data", "last"); code != 0 {
 		t.Errorf("apply --data exits %d: %s", code, text)
 	}
 	if got := size(filepath.Join(r.repo, "data", "b")); got != 20<<20 {
@@ -202,7 +202,7 @@ func TestDataOnAnotherDisk(t *testing.T) {
 	if text, code := r.markmill("run", r.notebook); code != 0 {
 		t.Errorf("the next run exits %d: %s", code, text)
 	}
-	if text, code := r.markmill("runs", "verify", "last"); code != 0 {
+	if text, code := r.markmill("verify", "last"); code != 0 {
 		t.Errorf("runs verify exits %d: %s", code, text)
 	}
 }

@@ -114,10 +114,10 @@ func (a *app) decide(word, key string, verdict engine.Verdict, asJSON bool) erro
 		return err
 	}
 	if o := v.Run.Started.Options; !verdict.Reject && o != nil && o.Branch != "" && engine.NeedsAcceptance(v.Run) {
-		a.tell("its branch %s is made with: markmill runs apply %s --branch NAME\n", o.Branch, made.Run)
+		a.tell("its branch %s is made with: markmill apply %s --branch NAME\n", o.Branch, made.Run)
 	}
 	if verdict.Reject && v.Run.Diff != nil && len(v.Run.Diff.Files) > 0 {
-		a.tell("where its change was applied, markmill runs revert %s takes it back\n", made.Run)
+		a.tell("where its change was applied, markmill revert %s takes it back\n", made.Run)
 	}
 	out := runDecision{made.Run, made.Sums, made.Status, made.Summary(signers)}
 	if asJSON {

@@ -31,31 +31,50 @@ type diffOptions struct {
 	format         string
 	tolerance      []string
 	most           int // bytes; 0 limits only Markdown, to a comment
+	values         bool
+	lower, higher  []string
 }
 
 func (a *app) diffCommand() *cobra.Command {
 	var opt diffOptions
 	c := &cobra.Command{
-		Use: "diff A B", Short: "Compare notebooks, output notebooks, runs and revisions by step",
+		Use: "diff A B", Short: "Compare notebooks, outputs, runs, revisions and folders; the values of several runs",
 		Long: `Compares two notebooks and shows what a reviewer wants to know, in this order: the status, the tests, the
 parameters, the steps (added, removed, moved, renamed, edited, replaced, split, joined), the scraps, what the
 steps changed in the worktree, the outputs.
 
 A and B are files (.md, .qmd, .Rmd, .ipynb; source or output), - for standard input, runs (an id, a part of
 one, last, or a run directory), or REV:PATH for a path of a Git revision. Two folders (also REV:FOLDER) are
-compared notebook by notebook, by their paths, and so are two revisions: main fix. With --git: one revision, whose path is compared with the
-file, or two.
+compared notebook by notebook, by their paths, and so are two revisions: main fix. With --git: one revision, whose path
+is compared with the file, or two.
 
 Execution counts, times, generated ids, volatile metadata and addresses of objects are ignored, unless --all
 is given.
 
-Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
+Several runs, a sweep, or two with --values, are one table of values: the parameters that differ, scraps, tests, the
+size of the change, and the time. They are what markmill notebook scraps takes (ids of runs, last, sweeps, output
+notebooks, folders, REV:PATH), and archives of runs. In each column of numbers the best value has ★ and the worst ▾.
+More passed tests, fewer failed ones and less time are better. Of a scrap the name says it where it is usual: loss,
+error, rmse, latency and the like are better when lower, accuracy, score, auc, throughput and the like when higher.
+--lower and --higher say it of others; without, ↓ is the lowest value and ↑ the highest, as for the size of a change. A
+run that did not pass is never the best, and its time does not count.
+
+Exit codes: 0 the same, or a table of values; 1 different; 2 one of them cannot be read.`,
 		Example: "  markmill diff task.md new.md\n  markmill diff last task.out.md\n" +
 			"  markmill diff HEAD~1:report.md report.md\n" +
 			"  markmill diff HEAD:results results\n  markmill diff main fix\n" +
 			"  markmill diff --git main HEAD -- notebooks/report.ipynb\n" +
-			"  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md",
+			"  markmill diff --markdown --tolerance 1% --tolerance loss=0.5 old.out.md new.out.md\n" +
+			"  markmill diff last-sweep --lower cost\n  markmill diff --values out/*.md --html > compared.html",
 		RunE: func(c *cobra.Command, words []string) error {
+			if several, err := a.several(opt, words, c.ArgsLenAtDash()); err != nil || several {
+				return troubled(cmp.Or(err, a.compareRuns(c, opt, words)))
+			}
+			for _, name := range []string{"lower", "higher"} {
+				if c.Flags().Changed(name) {
+					return usagef("--%s is for --values", name)
+				}
+			}
 			return troubled(a.diff(opt, words, c.ArgsLenAtDash()))
 		},
 	}
@@ -64,9 +83,13 @@ Exit codes: 0 the same, 1 different, 2 one of the two cannot be read.`,
 	f.BoolVar(&opt.git, "git", false, "the arguments are REV [REV] -- PATH")
 	f.BoolVar(&opt.markdown, "markdown", false, "print Markdown for a pull request comment, at most 65,536 characters")
 	f.BoolVar(&opt.html, "html", false, "print one HTML page, side by side, that loads nothing")
-	jsonFlag(c, &opt.json, "diff")
+	f.BoolVar(&opt.json, "json", false, "print one JSON object (docs/schemas/diff.json; of values runs-compare.json)")
 	f.IntVar(&opt.most, "max-bytes", 0, "limit of the text or the Markdown, in bytes; what matters most comes first")
-	f.StringVar(&opt.format, "format", "", "nbdime: print nbdime's diff of two Jupyter notebooks")
+	f.StringVar(&opt.format, "format", "",
+		"nbdime: print nbdime's diff of two Jupyter notebooks; csv: the table of values as CSV")
+	f.BoolVar(&opt.values, "values", false, "compare the values of two runs, too, as a table")
+	f.StringArrayVar(&opt.lower, "lower", nil, "with --values: lower values of this scrap are better; repeatable")
+	f.StringArrayVar(&opt.higher, "higher", nil, "with --values: higher values of this scrap are better; repeatable")
 	f.StringArrayVar(&opt.tolerance, "tolerance", nil,
 		"how far a scrap's number may move: 0.01 or 1%, NAME=1% of one scrap; repeatable")
 	return c

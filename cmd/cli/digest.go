@@ -14,7 +14,7 @@ import (
 	"markmill/runs/index"
 )
 
-// digestCommand is markmill digest.
+// digestCommand is markmill health digest.
 func (a *app) digestCommand() *cobra.Command {
 	since, format, out := "24h", "", ""
 	asJSON := false
@@ -25,7 +25,7 @@ func (a *app) digestCommand() *cobra.Command {
 state, a strip of the history, the uptime and the changes of state. The worst comes first.
 
 Exit codes: 0 shown, 1 the records cannot be read, 2 usage.`,
-		Example: "  markmill digest\n  markmill digest --since 7d --format markdown\n  markmill digest -o digest.html",
+		Example: "  markmill health digest\n  markmill health digest --since 7d --format markdown\n  markmill health digest -o digest.html",
 		RunE: func(c *cobra.Command, _ []string) error {
 			now := a.now()
 			from, err := timeOption("--since", since, now)

@@ -37,12 +37,12 @@ func (a *app) runsPull() *cobra.Command {
 		Use: "pull REMOTE [RUN…]", Short: "Take records of runs from a Git remote, and verify them",
 		Long: `Takes records that runs push sent to a remote. RUN is a whole id; without it, all come. Each record is verified
 before it is among the runs here: one that does not hold, or that is none, is refused, and a run that is here is
-never replaced. The repository of the working directory is not changed. markmill runs verify RUN then says
+never replaced. The repository of the working directory is not changed. markmill verify RUN then says
 who signed a run.
 
 Exit codes: 0 the runs are here; 1 a record was refused, or the remote cannot be read; 2 there is no such run
 or remote; 130 interrupted.`,
-		Example: "  markmill runs pull origin\n  markmill runs verify last",
+		Example: "  markmill runs pull origin\n  markmill verify last",
 		Args:    args(1, -1),
 	}, "pulled", exchange.Exchange.Pull, func(_ runs.Store, word string) (runs.RunID, error) {
 		if id := runs.RunID(word); id.Valid() {

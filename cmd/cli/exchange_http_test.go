@@ -70,7 +70,7 @@ func TestExchangeHTTP(t *testing.T) {
 	if out := in("b", program, "runs", "pull", server.URL+"/shared.git"); !strings.Contains(out, "pulled 1 runs; 0") {
 		t.Errorf("pull says: %s", out)
 	}
-	if out := in("b", program, "runs", "verify", "last"); !strings.Contains(out, "everything holds") {
+	if out := in("b", program, "verify", "last"); !strings.Contains(out, "everything holds") {
 		t.Errorf("verify says: %s", out)
 	}
 

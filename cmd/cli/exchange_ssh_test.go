@@ -251,7 +251,7 @@ func TestRemoteSSH(t *testing.T) {
 	if out := b.must("b", b.program, "runs", "pull", remote); !strings.Contains(out, "pulled 1 runs; 0") {
 		t.Errorf("pull says: %s", out)
 	}
-	if out := b.must("b", b.program, "runs", "verify", "last"); !strings.Contains(out, "everything holds") {
+	if out := b.must("b", b.program, "verify", "last"); !strings.Contains(out, "everything holds") {
 		t.Errorf("verify says: %s", out)
 	}
 
@@ -260,7 +260,7 @@ func TestRemoteSSH(t *testing.T) {
 	b.must("a", b.program, "run", "large.md")
 	b.must("a", b.program, "runs", "push", "origin", "last")
 	b.must("b", b.program, "runs", "pull", remote)
-	if out := b.must("b", b.program, "runs", "verify", "last"); !strings.Contains(out, "everything holds") {
+	if out := b.must("b", b.program, "verify", "last"); !strings.Contains(out, "everything holds") {
 		t.Errorf("verify says: %s", out)
 	}
 	c := b.command("b", b.program, "runs", "pull", remote, "--max-mb", "5")

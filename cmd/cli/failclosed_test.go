@@ -102,7 +102,7 @@ func closedCases() []closedCase {
 			prepare: func(c *closed) {
 				c.env = append(c.env, "HOLD="+c.dir)
 				c.markmill("run", "state_not_rebuilt.md") // its second step kills it
-				c.expect(0, "runs", "reconcile")
+				c.expect(0, "runs", "maintain", "reconcile")
 			}},
 		{name: "secret_leaked", code: runs.CodeSecretLeaked, event: finished, step: "a", status: fail, files: changedA,
 			patch: true},
@@ -288,7 +288,7 @@ func (row closedCase) run(c *closed) {
 	if log := c.read(runs.At(dir).File(runs.TestLogFile)); !strings.Contains(log, cmp.Or(row.testLog, noTest)) {
 		t.Errorf("test.log is %q, without %q", log, cmp.Or(row.testLog, noTest))
 	}
-	if out := c.expect(0, "runs", "verify", dir); !strings.Contains(out, "everything holds") {
+	if out := c.expect(0, "verify", dir); !strings.Contains(out, "everything holds") {
 		t.Error(out)
 	}
 	row.untouched(c, dir, len(run.Steps) > 0 && run.Steps[0].Step != nil)

@@ -194,7 +194,7 @@ func TestReuseIsTheSame(t *testing.T) {
 			carried++
 		}
 		tree := p.shell(p.program + " show last --json | grep -o '\"result_tree\": *\"[^\"]*\"' || true")
-		p.run("runs", "verify", "last")
+		p.run("verify", "last")
 		p.run("run", "n.md", "anew.md", "--no-progress-bar")
 		if now := p.shell(p.program +
 			" show last --json | grep -o '\"result_tree\": *\"[^\"]*\"' || true"); now != tree {

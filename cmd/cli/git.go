@@ -14,7 +14,7 @@ import (
 
 func (a *app) gitCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "git", Short: "Set up Git for notebooks: readable diffs, merges by step, no outputs in commits",
+		Use: "git", Short: "set up Git for notebooks: readable diffs, merges by step, no outputs in commits",
 		Args: knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -41,13 +41,13 @@ func (a *app) gitInstallCommand() *cobra.Command {
 
 - git diff, git log -p and git show print a Jupyter notebook as text, without counts, ids and session metadata;
 - git difftool -t markmill shows the output of markmill diff;
-- git merge, rebase, cherry-pick and stash pop merge notebooks by step (markmill merge): Jupyter notebooks, and
+- git merge, rebase, cherry-pick and stash pop merge notebooks by step (markmill notebook merge): Jupyter notebooks, and
   Markdown under notebooks/;
-- Jupyter notebooks under notebooks/ are committed without outputs (markmill strip), by a filter that is one
+- Jupyter notebooks under notebooks/ are committed without outputs (markmill notebook strip), by a filter that is one
   process for each command of Git; the files themselves keep theirs. An output notebook in Markdown is committed
   as it is, unless --markdown names it.
 
-The options of markmill strip are passed to the filter. Installing again keeps what --markdown named before;
+The options of markmill notebook strip are passed to the filter. Installing again keeps what --markdown named before;
 markmill git uninstall reverts it. Notebooks that were committed with outputs show as changed when they are
 touched: git add --renormalize notebooks adds them all again.`,
 		Example: "  markmill git install\n  markmill git install --global\n" +

@@ -61,7 +61,7 @@ func (a *app) clean(path string, src []byte, options *stripOptions) []byte {
 	}
 	first, _, more := strings.Cut(err.Error(), "\n")
 	if more {
-		first += "; there is more, see markmill strip"
+		first += "; there is more, see markmill notebook strip"
 	}
 	a.tell("markmill: %s\nmarkmill: %s goes to Git as it is, with its outputs\n", first, path)
 	return src
@@ -72,7 +72,7 @@ func (a *app) gitTextCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "textconv FILE", Short: "Print a Jupyter notebook as a text, for Git to compare",
 		Long: `Prints a Jupyter notebook as text that can be compared by lines: the cells and the text of their outputs,
-without counts, ids and the metadata of a session. With --strip it leaves out what markmill strip removes
+without counts, ids and the metadata of a session. With --strip it leaves out what markmill notebook strip removes
 with the same options. Git starts it by diff.markmill.textconv and diff.markmill-source.textconv of its
 configuration.
 
@@ -81,7 +81,7 @@ A file that cannot be read as a notebook is printed as it is.`,
 		Args:    args(1, 1),
 	}
 	options := stripFlags(c.Flags())
-	c.Flags().BoolVar(&strip, "strip", false, "print what markmill strip would leave")
+	c.Flags().BoolVar(&strip, "strip", false, "print what markmill notebook strip would leave")
 	c.RunE = func(_ *cobra.Command, files []string) error {
 		if err := options.settle(); err != nil {
 			return err

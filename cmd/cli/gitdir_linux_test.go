@@ -75,12 +75,12 @@ func TestGitUntouched(t *testing.T) {
 		args []string
 	}{
 		{0, r.args()}, {1, []string{"run", "fails.md"}}, {0, []string{"run", "task.md", "--dirty", "include"}},
-		{0, []string{"runs", "list"}}, {0, []string{"runs", "show", "last"}},
-		{0, []string{"runs", "verify", "last"}}, {0, []string{"runs", "log", "last"}},
-		{0, []string{"runs", "attest", "last"}}, {0, []string{"runs", "reconcile"}},
-		{2, []string{"run", "--resume", "last"}}, {0, []string{"runs", "apply", "last"}},
+		{0, []string{"list"}}, {0, []string{"show", "last"}},
+		{0, []string{"verify", "last"}}, {0, []string{"runs", "log", "last"}},
+		{0, []string{"runs", "attest", "last"}}, {0, []string{"runs", "maintain", "reconcile"}},
+		{2, []string{"run", "--resume", "last"}}, {0, []string{"apply", "last"}},
 		{0, []string{"run", "edits.md", "--in-place"}}, {0, []string{"runs", "prune", "--keep", "0", "--days", "0"}},
-		{0, []string{"runs", "reconcile"}},
+		{0, []string{"runs", "maintain", "reconcile"}},
 	} {
 		if text, code := r.markmill(c.args...); code != c.exit {
 			t.Errorf("%q exits %d, want %d: %s", c.args, code, c.exit, text)

@@ -17,41 +17,53 @@ type group struct {
 	names []string
 }
 
-// commandGroups are the headings of markmill --help. Commands in none of them are listed under the last.
-var commandGroups = []group{
-	{"Write and run notebooks", []string{"new", "check", "inspect", "run", "test", "watch"}},
-	{"Coding agents", []string{"agents", "lanes", "summary", "mcp"}},
-	{"The queue and schedules", []string{"submit", "worker", "jobs", "schedule", "scheduler"}},
-	{"Health", []string{"alerts", "slo", "digest"}},
-	{"Look at what ran", []string{"show", "runs", "scraps", "serve"}},
-	{"Review and compare", []string{"status", "gate", "review", "diff", "bisect", "merge"}},
-	{"Approvals", []string{"approve", "deny"}},
-	{"Forms and Git", []string{"convert", "strip", "git"}},
-	{"This program", nil},
-}
+// commandGroups are the headings of markmill --help, and moreCommands that of the groups of further commands.
+var (
+	commandGroups = []group{
+		{"Write", []string{"new", "check", "convert"}},
+		{"Run", []string{"run", "resume", "test"}},
+		{"Look", []string{"list", "show", "diff", "status", "verify"}},
+		{"Decide", []string{"review", "approve", "deny", "apply", "revert"}},
+		{"Serve", []string{"serve", "doctor"}},
+	}
+	moreCommands = group{"Groups of further commands (markmill help GROUP)",
+		[]string{"runs", "queue", "schedule", "health", "agent", "notebook", "git"}}
+)
 
 // runGroups are the headings of markmill run --help, and of every command that has many of its options.
 var runGroups = []group{
 	{"The question", []string{"good", "bad", "scrap", "step"}},
-	{"Parameters", []string{"parameters", "parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64",
-		"allow-unknown-parameters", "inject-paths", "inject-input-path", "inject-output-path"}},
-	{"What runs", []string{"only", "from", "until", "skip-tag", "kernel", "language", "engine",
-		"execution-timeout", "run-timeout", "start-timeout", "allow-errors", "prepare-only", "help-notebook", "resume",
-		"continue", "at", "reuse", "outdated", "notebook", "drop-damaged", "marked", "jobs", "as-committed", "anew"}},
-	{"Attempts", []string{"backends", "attempts", "pick", "judge-once", "html", "format"}},
+	{"Values", []string{"parameters", "parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64",
+		"matrix", "table"}},
+	{"What runs", []string{"at", "notebook", "only", "from", "until", "skip-tag", "attempts", "backend", "outdated",
+		"watch", "help-notebook", "marked", "as-committed", "anew"}},
+	{"Where it runs", []string{"repo", "base", "dirty", "in-place", "branch", "keep-worktree", "kernel"}},
 	{"The job", []string{"key", "queue", "label", "after", "priority", "retries", "wait", "follow"}},
 	{"The worker", []string{"drain", "lease", "sandbox", "warm", "schedule", "launch", "launch-count", "image",
 		"secret", "print"}},
 	{"The workbench", []string{"listen", "role", "tokens", "cert", "host", "proxy", "proxy-header",
 		"webhook-secret"}},
 	{"A NATS server", []string{"files", "nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
-	{"Sweeps", []string{"matrix", "params-table", "include", "exclude", "max-runs", "max-failures", "fail-fast"}},
-	{"The worktree", []string{"repo", "base", "dirty", "copy", "data", "tree", "cwd", "in-place", "branch",
-		"no-output", "keep-worktree"}},
-	{"OUTPUT", []string{"force", "frozen", "report-mode", "no-report-mode", "timings", "update", "sanitize-with"}},
-	{"Evidence for programs", []string{"json", "events", "stdout-file", "stderr-file", "junit", "annotate"}},
-	{"Progress", []string{"progress-bar", "no-progress-bar", "log-output", "no-log-output", "log-level"}},
+	{"Results", []string{"json", "log-output", "frozen", "reuse", "queue", "force", "execution-timeout", "run-timeout",
+		"update", "sanitize-with", "junit", "annotate"}},
+	{"More of what runs", []string{"allow-unknown-parameters", "language", "start-timeout", "allow-errors",
+		"drop-damaged", "copy", "data", "tree", "cwd", "no-output"}},
+	{"More of attempts and sweeps", []string{"pick", "judge-once", "include", "exclude", "max-runs", "max-failures",
+		"fail-fast"}},
+	{"More of results", []string{"timings", "events", "stdout-file", "stderr-file", "progress-bar", "no-progress-bar",
+		"no-log-output", "log-level"}},
+	{"papermill's", []string{"engine", "prepare-only", "prepare-execute", "report-mode", "no-report-mode",
+		"inject-paths", "inject-input-path", "inject-output-path"}},
 }
+
+// laterOptions are the options of a command that only --help-all shows, of run and of what has many of its options.
+var laterOptions = func() (names []string) {
+	for _, g := range runGroups[len(runGroups)-4:] {
+		names = append(names, g.names...)
+	}
+	return append(names, "parameters-yaml", "parameters-base64", "parameters-raw", "force", "run-timeout",
+		"keep-worktree", "reuse", "frozen")
+}()
 
 // stripGroups are those of strip, and of git install, which takes its options.
 var stripGroups = []group{
@@ -73,11 +85,10 @@ var reviewGroups = []group{
 // optionGroups are the headings for the options of a command; none where it has few.
 func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
-	case "markmill run", "markmill lanes", "markmill runs resume", "markmill runs fork", "markmill test",
-		"markmill bisect",
-		"markmill submit", "markmill worker", "markmill serve":
+	case "markmill run", "markmill resume", "markmill test", "markmill notebook bisect", "markmill queue submit",
+		"markmill queue worker", "markmill serve":
 		return runGroups
-	case "markmill strip", "markmill git install":
+	case "markmill notebook strip", "markmill git install":
 		return stripGroups
 	case "markmill review":
 		return reviewGroups
@@ -144,11 +155,6 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 	helpOptions(&b, c, width)
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n`%s COMMAND --help` describes a command", c.CommandPath())
-		for _, sub := range c.Commands() {
-			if isTopic(sub) {
-				fmt.Fprintf(&b, ", and `%s help %s` says: %s", c.CommandPath(), sub.Name(), sub.Short)
-			}
-		}
 		b.WriteString(".\n")
 	}
 	io.WriteString(w, b.String())
@@ -156,7 +162,7 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 
 // isTopic reports whether the help of a command is a text to be read, though there may be commands below it.
 func isTopic(c *cobra.Command) bool {
-	return c.IsAdditionalHelpTopicCommand() || c.Long == forAgents
+	return c.IsAdditionalHelpTopicCommand() || c.Name() == "guide"
 }
 
 // helpCommands lists the commands below a command.
@@ -174,13 +180,14 @@ func helpCommands(b *strings.Builder, c *cobra.Command) {
 	if len(all) == 0 {
 		return
 	}
-	groups := []group{{"Commands", nil}}
-	if !c.HasParent() {
-		groups = commandGroups
-	}
-	out, rest := grouped(groups, func(name string) bool { return byName[name] != nil }, all)
-	if len(rest) > 0 {
-		out = append(out, group{groups[len(groups)-1].title, rest})
+	out := []group{{"Commands", all}}
+	if !c.HasParent() && byName["run"] != nil {
+		var rest []string
+		out, rest = grouped(append(slices.Clone(commandGroups), moreCommands),
+			func(name string) bool { return byName[name] != nil }, all)
+		if len(rest) > 0 {
+			out = append(out, group{"Other commands", rest})
+		}
 	}
 	for _, g := range out {
 		fmt.Fprintf(b, "\n%s:\n", g.title)
@@ -190,13 +197,22 @@ func helpCommands(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// shownOptions are the options of a command by name, and their names in groups. untitled is the title of the options
-// of a command that has no groups.
-func shownOptions(c *cobra.Command, untitled string) (all map[string]*pflag.Flag, out []group) {
+// helpAll is the option that shows every option of a command which has many.
+const helpAll = "help-all"
+
+// helpAllFlag adds --help-all to a command with many options.
+func helpAllFlag(c *cobra.Command) {
+	c.Flags().Bool(helpAll, false, "show all options, papermill's among them")
+}
+
+// shownOptions are the options of a command by name, and their names in groups: every option, or without whole those
+// that most people need. untitled is the title of the options of a command that has no groups.
+func shownOptions(c *cobra.Command, untitled string, whole bool) (all map[string]*pflag.Flag, out []group) {
 	all = map[string]*pflag.Flag{}
 	var names []string
+	whole = whole || c.Flags().Lookup(helpAll) == nil
 	add := func(f *pflag.Flag) {
-		if !f.Hidden && all[f.Name] == nil {
+		if !f.Hidden && all[f.Name] == nil && (whole || !slices.Contains(laterOptions, f.Name)) {
 			all[f.Name] = f
 			names = append(names, f.Name)
 		}
@@ -215,7 +231,8 @@ func shownOptions(c *cobra.Command, untitled string) (all map[string]*pflag.Flag
 
 // helpOptions lists the options of a command.
 func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
-	all, out := shownOptions(c, "Options")
+	whole, _ := c.Flags().GetBool(helpAll) // false where there is no such option
+	all, out := shownOptions(c, "Options", whole)
 	for _, g := range out {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		set.SortFlags = false
@@ -229,13 +246,17 @@ func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
 // runInstead says what does in run what these options do in other programs.
 var runInstead = []struct{ options, words string }{
 	{"timeout", "--execution-timeout limits each step that sets no timeout of its own, --run-timeout the whole run"},
-	{"dry-run n dryrun plan", "markmill inspect NOTEBOOK shows what would run, markmill check NOTEBOOK what would be " +
+	{"dry-run n dryrun plan", "markmill check --show NOTEBOOK shows what would run, markmill check NOTEBOOK what would be " +
 		"refused; --prepare-only writes OUTPUT with the parameters and runs nothing"},
 	{"o output out output-file", "OUTPUT is the second argument: markmill run NOTEBOOK OUTPUT"},
 	{"param params set arg args", "-p NAME=VALUE gives a parameter"},
 	{"q quiet silent s", "--no-progress-bar shows no progress, --log-level ERROR only errors"},
-	{"v verbose d debug", "--log-output shows what the steps print; markmill runs log last prints it afterwards"},
+	{"v verbose d debug", "--log-output shows what the steps print; markmill show last --log prints it afterwards"},
 	{"tags tag exclude skip", "--only takes ids of steps, and --skip-tag skips the steps with a tag"},
+	{"resume continue", "markmill resume RUN continues an interrupted or failed run or sweep"},
+	{"queue", "markmill queue submit NOTEBOOK makes a job of it, with --matrix one of each run"},
+	{"params-table", "--table FILE runs each row of a table"},
+	{"backends", "--backend NAME,… compares agents"},
 	{"step steps", "--only ID,… runs only these steps; --from ID and --until ID run a part"},
 	{"allow-dirty include-dirty", "--dirty include copies uncommitted changes into the worktree"},
 	{"env e", "the notebook lists the variables of its steps: env: in the front matter, or env= of a step"},
@@ -244,9 +265,9 @@ var runInstead = []struct{ options, words string }{
 // instead says what does what an option of other programs does; "" for an unknown one.
 func instead(c *cobra.Command, name string) string {
 	switch path := strings.TrimPrefix(c.CommandPath(), "markmill "); {
-	case path == "scraps" || path == "runs attest": // they have --output
+	case path == "notebook scraps" || path == "runs attest" || path == "list": // they have --output
 		return ""
-	case path == "run" || path == "runs resume" || path == "runs fork" || path == "test" && name == "timeout":
+	case path == "run" || path == "resume" || path == "test" && name == "timeout":
 		for _, i := range runInstead {
 			if slices.Contains(strings.Fields(i.options), name) {
 				return i.words

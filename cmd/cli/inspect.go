@@ -3,9 +3,6 @@ package cli
 import (
 	"slices"
 
-	"github.com/spf13/cobra"
-
-	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -14,34 +11,7 @@ import (
 	"markmill/runs"
 )
 
-func (a *app) inspectCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "inspect NOTEBOOK", Short: "Show a notebook's parameters, steps and gates",
-		Long: `Shows what a notebook takes (parameters with type, default and help), what it would run, and what must be
-true before and after. Nothing runs.
-
-Exit codes: 0 shown, 2 the notebook has errors.`,
-		Example: "  markmill inspect examples/system-health.md\n  markmill inspect --json task.md | jq '.steps[].id'",
-		Args:    args(1, 1),
-		RunE: func(_ *cobra.Command, paths []string) error {
-			src, err := a.readSource(paths[0], false, false)
-			if err != nil {
-				return err
-			}
-			eng, repo, err := a.engineFor(paths[0], "")
-			if err != nil {
-				return err
-			}
-			return a.inspect(eng, engine.Request{Path: name(paths[0]), Source: src, Repository: api.RootOf(repo)},
-				asJSON)
-		},
-	}
-	jsonFlag(c, &asJSON, "inspect")
-	return c
-}
-
-// inspected is what inspect --json prints.
+// inspected is what check --show --json prints.
 type inspected struct {
 	Notebook    string           `json:"notebook"`
 	Form        string           `json:"form"`
@@ -107,7 +77,7 @@ func (a *app) inspect(eng *engine.Engine, req engine.Request, asJSON bool) error
 	if asJSON {
 		return a.printJSON("inspect", newInspected(nb, narrowed))
 	}
-	// Inspect shows required parameters, so that they need no value here.
+	// A notebook is shown without values for its required parameters.
 	declared := slices.Clone(nb.Params)
 	for i := range declared {
 		declared[i].Required = false

@@ -153,7 +153,7 @@ func (p peers) jupyter(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir, theirs, ours := dirs[n], read[2*n], read[2*n+1]
 			output := filepath.Join(dir, "markmill.ipynb")
-			command(t, dir, p.markmill, "runs", "verify", output)
+			command(t, dir, p.markmill, "verify", output)
 			if len(theirs) != len(ours) {
 				t.Fatalf("papermill left %d cells, markmill %d", len(theirs), len(ours))
 			}

@@ -31,7 +31,7 @@ func (p peers) kernelEnds(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	command(t, dir, p.markmill, "runs", "verify", "out.md")
+	command(t, dir, p.markmill, "verify", "out.md")
 }
 
 // checks reports checks over ipykernel, from its code and from a program that it starts, and one that fails.
@@ -45,7 +45,7 @@ func (p peers) checks(t *testing.T) {
 	if _, words, err := finished(t, dir, p.markmill, "run", "a.md", "--no-progress-bar"); err == nil {
 		t.Errorf("the run passed:\n%s", words)
 	}
-	got := command(t, dir, p.markmill, "runs", "query", "--format", "csv",
+	got := command(t, dir, p.markmill, "list", "--query", "--format", "csv",
 		"SELECT name, state, value, message FROM checks WHERE run_id = (SELECT max(run_id) FROM checks) ORDER BY name")
 	want := "name,state,value,message\ncode,warn,81,half\n" +
 		"fails,error,,ZeroDivisionError: division by zero\nprogram,ok,3,\n"

@@ -75,7 +75,7 @@ func (p peers) knitr(t *testing.T) {
 	}
 	for _, file := range files {
 		var ours struct{ Steps []chunk }
-		if err := json.Unmarshal(command(t, dir, p.markmill, "inspect", "--json", file), &ours); err != nil {
+		if err := json.Unmarshal(command(t, dir, p.markmill, "check", "--show", "--json", file), &ours); err != nil {
 			t.Fatal(err)
 		}
 		if len(ours.Steps) != len(want[file]) || len(ours.Steps) == 0 {

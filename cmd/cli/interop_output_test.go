@@ -155,7 +155,7 @@ func (p peers) timings(t *testing.T, dir string) {
 	if len(shown) != 2 || shown[0] != shown[1] || !strings.Contains(shown[0], "shell.execute_reply") {
 		t.Errorf("the metadata of the cells have\n%s", strings.Join(shown, "\n"))
 	}
-	command(t, dir, p.markmill, "runs", "verify", again)
+	command(t, dir, p.markmill, "verify", again)
 	if left := command(t, dir, p.markmill, "strip", "--stdout", again); !bytes.Equal(left, bare) {
 		t.Errorf("strip leaves\n%s", left)
 	}
@@ -233,7 +233,7 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 			t.Logf("%s does not run here: %v: %s", filepath.Base(file), err, first)
 			continue
 		}
-		command(t, dir, p.markmill, "runs", "verify", base+".ipynb")
+		command(t, dir, p.markmill, "verify", base+".ipynb")
 		outputs = append(outputs, base+".ipynb")
 		// as it would stand in the record
 		command(t, dir, p.markmill, "convert", runOf(t, p, base+".ipynb"), base+".output.md")
@@ -254,7 +254,7 @@ func (p peers) corpusOutputs(t *testing.T, dir string) {
 // runOf is the run directory of the run that left an output notebook.
 func runOf(t *testing.T, p peers, output string) string {
 	var v verified
-	out := command(t, "", p.markmill, "runs", "verify", "--json", output)
+	out := command(t, "", p.markmill, "verify", "--json", output)
 	if err := json.Unmarshal(out, &v); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -49,7 +49,7 @@ func (p peers) processes(t *testing.T) {
 					t.Errorf("%q is not in\n%s", want, out)
 				}
 			}
-			command(t, dir, p.markmill, "runs", "verify", "out.md")
+			command(t, dir, p.markmill, "verify", "out.md")
 			nothingRunsIn(t, dir)
 		})
 	}

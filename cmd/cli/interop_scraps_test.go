@@ -30,7 +30,7 @@ var gluedCells = []string{
 	"sb.glue('json_str', '123', 'json')\nsb.glue('text_int', 5, 'text')\nsb.glue('dup', 1)\nsb.glue('dup', 2)",
 }
 
-// gluedValues are the scraps that `markmill scraps --long` must show of them, as type and value.
+// gluedValues are the scraps that `markmill notebook scraps --long` must show of them, as type and value.
 var gluedValues = map[string]string{
 	"str": `text "hello"`, "str_json_like": `text "{\"a\": 1}"`, "int": `json 5`, "float": `json 1.5`,
 	"bool": `json true`, "empty": `text ""`, "no_items": `json []`,
@@ -64,7 +64,7 @@ json.dump(out, sys.stdout, sort_keys=True)
 `
 
 // scrapbook runs a notebook that imports the real package: with papermill, over ipykernel and over the built-in kernel
-// of Python. Outputs must be the same, the package must read the same of each, and markmill scraps the values of all.
+// of Python. Outputs must be the same, the package must read the same of each, and markmill notebook scraps the values of all.
 func (p peers) scrapbook(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "in.ipynb")
@@ -79,7 +79,7 @@ func (p peers) scrapbook(t *testing.T) {
 	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "jupyter:python3", source, files[1], "-p", "alpha",
 		"0.75")
 	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "python", source, files[2], "-p", "alpha", "0.75")
-	command(t, dir, p.markmill, "runs", "verify", files[2])
+	command(t, dir, p.markmill, "verify", files[2])
 
 	var cells [][]json.RawMessage
 	if err := json.Unmarshal(command(t, dir, p.python, append([]string{"-c", cellsOf}, files...)...),
@@ -213,7 +213,7 @@ frame, sheet = pd.read_parquet(sys.argv[1]), pd.read_csv(sys.argv[2])
 print(json.dumps([[f"{f.name} {f.type}" for f in table.schema], table.to_pylist(), json.loads(frame.to_json(orient="values")), json.loads(sheet.to_json(orient="values"))], default=str))
 `
 
-// tables: what markmill scraps writes is read by pandas and pyarrow, with one type a column.
+// tables: what markmill notebook scraps writes is read by pandas and pyarrow, with one type a column.
 func (p peers) tables(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.md"),

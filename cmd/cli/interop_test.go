@@ -196,7 +196,7 @@ func (p peers) cells(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out := command(t, dir, p.markmill, "inspect", "--json", absolute)
+			out := command(t, dir, p.markmill, "check", "--show", "--json", absolute)
 			if err := json.Unmarshal(out, &ours); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -80,7 +80,7 @@ func (p peers) widgets(t *testing.T) {
 	var outputs [2]string
 	for i := range outputs {
 		command(t, dir, p.markmill, "run", "--no-progress-bar", "in.ipynb", "markmill.ipynb")
-		command(t, dir, p.markmill, "runs", "verify", "markmill.ipynb")
+		command(t, dir, p.markmill, "verify", "markmill.ipynb")
 		b, err := os.ReadFile(at("markmill.ipynb"))
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"markmill/cmd/api/files"
@@ -24,124 +23,59 @@ import (
 	"markmill/render/result"
 	"markmill/render/sheet"
 	"markmill/runs"
-	"markmill/runs/outfile"
 )
 
-// laneOptions are the options of lanes, and of run where it compares attempts.
+// laneOptions are the options of run where it compares attempts.
 type laneOptions struct {
-	backends     []string
-	attempts     int
-	pick         string
-	once         bool
-	html, format string
-	page         *outfile.File            // --html, opened before the first step
-	changed      func(option string) bool // whether an option was given; nil: none was
+	backends []string
+	attempts int
+	pick     string
+	once     bool
+	changed  func(option string) bool // whether an option was given; nil: none was
 }
 
-// flags are the options that run has, too.
 func (o *laneOptions) flags(f *pflag.FlagSet) {
+	f.IntVar(&o.attempts, "attempts", 0, "compare `N` attempts of each agent, in the place of attempts= of its step")
+	f.StringSliceVar(&o.backends, "backend", nil,
+		"compare the admitted agents `NAME,…` that do the notebook's agent steps")
 	f.StringVar(&o.pick, "pick", "", "which attempt is taken: first that passes, smallest change, none (default: "+
 		"pick: of the notebook)")
 	f.BoolVar(&o.once, "judge-once", false, "do not run the tests and reviews of an attempt a second time")
 }
 
-func (a *app) lanesCommand() *cobra.Command {
-	o := defaultRunOptions()
-	var stdin bool
-	c := &cobra.Command{
-		Use: "lanes NOTEBOOK [OUTPUT]", Short: "Compare attempts of coding agents at one notebook",
-		Long: `Runs a notebook with an agent's step several times: with each backend, and -n times with each. The attempts have
-worktrees of their own, one base commit and one contract. Every attempt is a run with a record, and a record of the
-comparison names them (markmill runs verify takes it, or last-sweep). A backend that is not admitted, or cannot be used
-here, stays in the table with its reason.
-
-The table says of each attempt how it ended, what its tests said, whether it changed only what may be changed, how much it
-changed, and what it took. Attempts with the same letter have the same result tree. The tests and reviews of a tree run
-twice: where they differ they are flaky, and no attempt with that tree counts as passed.
-
---pick takes an attempt: the first that passes, in the order of the table, after which none is begun; or the one that
-passes with the smallest change. OUTPUT is the output notebook of that attempt, or else the notebook alone, with the
-comparison. A person chooses with markmill runs apply RUN.
-
-Exit codes: 0 an attempt passed, 1 none did, 2 usage (nothing ran), 3 all were blocked, 128+n ended by signal n.`,
-		Example: `  markmill lanes task.md --backends claude,codex,command:mine -n 3
-  markmill lanes task.md task.out.md --backends codex -n 5 --pick smallest --html lanes.html
-  markmill run --resume last-sweep`,
-		Args: args(1, 2),
-		RunE: func(c *cobra.Command, words []string) error {
-			o.lanes.changed = c.Flags().Changed
-			if words[0] == "-" && stdin {
-				return usagef("NOTEBOOK - and -f - both want standard input; give one of them a path")
-			}
-			return a.lanes(c.Context(), words[0], append(words, "")[1], o)
-		},
-	}
-	f := c.Flags()
-	f.StringSliceVar(&o.lanes.backends, "backends", nil,
-		"the admitted agents `NAME,…` that do the notebook's agent steps (default: as the notebook says)")
-	f.IntVarP(&o.lanes.attempts, "attempts", "n", 0, "how many attempts `N` of each backend (default: attempts= of a "+
-		"step, else 1)")
-	f.IntVarP(&o.sweep.work.Jobs, "jobs", "j", 0,
-		"how many attempts go on at once (default: as many as there are processors)")
-	f.StringVar(&o.lanes.html, "html", "", "write the comparison as a page to `PAGE` (- is standard output)")
-	f.StringVar(&o.lanes.format, "format", "table", "of the comparison on standard output: table, markdown or csv")
-	o.lanes.flags(f)
-	a.paramFlags(f, &o.req.Given, &stdin)
-	o.workOptions.flags(f, &o.req)
-	f.StringVar(&o.runTimeout, "run-timeout", "",
-		"limit of each attempt, in the place of the notebook's, a `TIME` in seconds, or 90s, 10m, 1h")
-	f.BoolVar(&o.json, "json", false, jsonWords("lanes"))
-	onOff(f, &o.progress, "progress-bar", "no-progress-bar", true, "show each attempt as it ends",
-		"show only attempts that do not pass")
-	f.StringVar(&o.logLevel, "log-level", "INFO",
-		"what is printed on standard error: DEBUG, INFO, WARNING, ERROR, CRITICAL, NOTSET")
-	return c
-}
-
-// lanes compares attempts.
-func (a *app) lanes(ctx context.Context, path, output string, o *runOptions) error {
-	l := &o.lanes
+// check returns an error for values that make no sense.
+func (o *laneOptions) check() error {
 	switch {
-	case !slices.Contains([]string{"table", "markdown", "csv"}, l.format):
-		return usagef("--format %s: the formats are table, markdown and csv", l.format)
-	case o.json && (l.changed("format") || l.html == "-"):
-		return usagef("--json prints one object on standard output; leave --format and --html - out")
-	case l.changed("attempts") && (l.attempts < 1 || l.attempts > notebooks.MaxAttempts):
-		return usagef("-n %d: give a number of attempts from 1 to %d", l.attempts, notebooks.MaxAttempts)
-	case o.sweep.work.Jobs < 0 || l.changed("jobs") && o.sweep.work.Jobs < 1:
-		return usagef("-j %d runs nothing; give how many attempts may go on at once", o.sweep.work.Jobs)
-	case l.changed("backends") && len(l.backends) == 0:
-		return usagef("--backends names none; give agents, such as --backends claude,codex, or leave the option out")
+	case o.changed("attempts") && (o.attempts < 1 || o.attempts > notebooks.MaxAttempts):
+		return usagef("--attempts %d: give a number from 1 to %d", o.attempts, notebooks.MaxAttempts)
+	case o.changed("backend") && len(o.backends) == 0:
+		return usagef("--backend names none; give agents, such as --backend claude,codex, or leave the option out")
 	}
-	for i, name := range l.backends {
+	for i, name := range o.backends {
 		name = strings.TrimPrefix(name, "command:")
-		if l.backends[i] = name; name == "" || notebooks.Slug(name) != name {
-			return usagef("--backends %s: %q is no name of a backend; there are those of markmill agents list",
-				strings.Join(l.backends, ","), name)
+		if o.backends[i] = name; name == "" || notebooks.Slug(name) != name {
+			return usagef("--backend %s: %q is no name of a backend; there are those of markmill agent list",
+				strings.Join(o.backends, ","), name)
 		}
-		if slices.Contains(l.backends[:i], name) {
-			return usagef("--backends names %s twice; -n says how many attempts each has", name)
+		if slices.Contains(o.backends[:i], name) {
+			return usagef("--backend names %s twice; --attempts says how many attempts each has", name)
 		}
 	}
-	var err error
-	if l.page, err = a.openOutput("--html", l.html); err != nil {
-		return err
-	}
-	defer l.page.Close()
-	o.comparing = true
-	return a.runNotebook(ctx, path, output, o)
+	return nil
 }
 
-// attempts reports whether attempts are to be compared, by the command, its options or the notebook.
+// attempts reports whether attempts are to be compared, by the options or the notebook.
 func (o *runOptions) attempts(eng *engine.Engine) (bool, error) {
-	if o.comparing {
+	if o.lanes.changed == nil {
+		o.lanes.changed = func(string) bool { return false }
+	}
+	if err := o.lanes.check(); err != nil {
+		return false, err
+	}
+	if len(o.lanes.backends) > 0 {
 		return true, nil
 	}
-	given := func(name string) bool { return o.lanes.changed != nil && o.lanes.changed(name) }
 	n := o.lanes.attempts
-	if given("attempts") && (n < 1 || n > notebooks.MaxAttempts) {
-		return false, usagef("--attempts %d: give a number from 1 to %d", n, notebooks.MaxAttempts)
-	}
 	if n == 0 && bytes.Contains(o.req.Source, []byte("attempts")) {
 		nb, err := eng.Parse(o.req)
 		if err != nil {
@@ -153,7 +87,7 @@ func (o *runOptions) attempts(eng *engine.Engine) (bool, error) {
 		return true, nil
 	}
 	for _, name := range []string{"pick", "judge-once"} {
-		if given(name) {
+		if o.lanes.changed(name) {
 			return false, usagef("--%s is for several attempts, and there is one: give --attempts N", name)
 		}
 	}
@@ -162,7 +96,7 @@ func (o *runOptions) attempts(eng *engine.Engine) (bool, error) {
 
 // oneRun are the options of run that several attempts have no use for.
 var oneRun = []string{"frozen", "prepare-only", "events", "stdout-file", "stderr-file", "log-output", "keep-worktree",
-	"branch", "inject-paths", "inject-input-path", "inject-output-path", "reuse", "matrix", "params-table", "include",
+	"branch", "inject-paths", "inject-input-path", "inject-output-path", "reuse", "matrix", "table", "include",
 	"exclude"}
 
 // compareAttempts plans and makes the attempts at a notebook.
@@ -192,7 +126,7 @@ func (a *app) compareAttempts(ctx context.Context, path, output string, o *runOp
 	}
 	at := sweep.Attempts{Request: o.req, Backends: l.backends, Number: l.attempts, Pick: l.pick, Once: l.once,
 		Default: notebooks.PickFirst, Work: a.sweepWork(path, o)}
-	if o.comparing {
+	if len(l.backends) > 0 {
 		at.Default = notebooks.PickNone
 	}
 	if output != "" {
@@ -216,7 +150,7 @@ func (a *app) compareAttempts(ctx context.Context, path, output string, o *runOp
 	return a.runSweep(ctx, s, o)
 }
 
-// lanesDocument is what lanes --json prints, and run --json where it compares attempts.
+// lanesDocument is what run --json prints where it compares attempts.
 type lanesDocument struct {
 	Sweep    runs.SweepID `json:"sweep_id"`
 	Dir      string       `json:"sweep_dir"`
@@ -239,15 +173,6 @@ type lanesDocument struct {
 func (a *app) printLanes(done *runs.Sweep, store runs.Store, o *runOptions) error {
 	list, lanes := sweep.Compared(done, store), sweep.Comparison(done, store)
 	t := sheet.Compare(list, nil)
-	if o.lanes.html != "" {
-		page, err := sweep.Page(done, store)
-		if err == nil {
-			err = a.writeOpened(o.lanes.page, o.lanes.html, page)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	picked := runs.RunID("")
 	if lanes.Picked > 0 {
 		picked = done.Rows[lanes.Picked-1].Run
@@ -265,12 +190,8 @@ func (a *app) printLanes(done *runs.Sweep, store runs.Store, o *runOptions) erro
 		if err := a.printJSON("lanes", doc); err != nil {
 			return err
 		}
-	case o.lanes.html != "-":
-		format := o.lanes.format
-		if format == "" {
-			format = "table"
-		}
-		if err := a.shown(func(w io.Writer) error { return t.Write(w, format) }); err != nil {
+	default:
+		if err := a.shown(func(w io.Writer) error { return t.Write(w, "table") }); err != nil {
 			return err
 		}
 	}
@@ -282,13 +203,13 @@ func (a *app) printLanes(done *runs.Sweep, store runs.Store, o *runOptions) erro
 	}
 	a.tell("markmill: %s: %s · evidence: %s\n", string(end.Status), result.LanesWords(lanes), files.Short(done.Dir))
 	if n := done.MissingRows(); n > 0 {
-		a.tell("markmill: missing: %s: markmill run --resume %s\n", plain.Counted(n, "attempt"), string(d.SweepID))
+		a.tell("markmill: missing: %s: markmill resume %s\n", plain.Counted(n, "attempt"), string(d.SweepID))
 	}
 	for i, c := range list {
 		if done.Proven(i) && (picked == "" || picked == done.Rows[i].Run) && !sameBefore(list[:i], c) {
-			a.tell("markmill: to take %s: markmill runs apply %s\n", c.Attempt, c.Run)
+			a.tell("markmill: to take %s: markmill apply %s\n", c.Attempt, c.Run)
 			if store.Record(runs.RunID(c.Run)).HasData() {
-				a.tell("markmill: and what it wrote that Git ignores: markmill runs apply --data %s\n", c.Run)
+				a.tell("markmill: and what it wrote that Git ignores: markmill apply --data %s\n", c.Run)
 			}
 		}
 	}

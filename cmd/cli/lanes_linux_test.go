@@ -95,7 +95,7 @@ func TestLanesKilled(t *testing.T) {
 		t.Errorf("the attempt that was cut is not resumed: %+v, %v", third.Started.ResumedFrom, err)
 	}
 	for _, what := range []string{"last-sweep", out} {
-		if text, code := l.markmill("runs", "verify", what); code != 0 || !strings.Contains(text, "4 rows, 5 runs") {
+		if text, code := l.markmill("verify", what); code != 0 || !strings.Contains(text, "4 rows, 5 runs") {
 			t.Errorf("%s: exit %d, %s", what, code, text)
 		}
 	}
@@ -148,15 +148,15 @@ func TestAgentsLanes(t *testing.T) {
 		t.Errorf("%d passed, %v identical, row %d is picked", passed, identical, done.Picked())
 	}
 	for _, what := range []string{"last-sweep", out} {
-		if text, code := l.markmill("runs", "verify", what); code != 0 {
+		if text, code := l.markmill("verify", what); code != 0 {
 			t.Errorf("%s: %s", what, text)
 		}
 	}
-	if text, code := l.markmill("runs", "apply", string(done.Rows[3].Run)); code != 0 ||
+	if text, code := l.markmill("apply", string(done.Rows[3].Run)); code != 0 ||
 		!strings.Contains(text, "applied") {
 		t.Errorf("apply: exit %d, %s", code, text)
 	}
-	if text, _ := l.markmill("agents", "rates"); !strings.Contains(text, "codex") || !strings.Contains(text, "100.0%") {
+	if text, _ := l.markmill("agent", "rates"); !strings.Contains(text, "codex") || !strings.Contains(text, "100.0%") {
 		t.Errorf("rates: %s", text)
 	}
 }

@@ -93,7 +93,7 @@ var lessons = []lesson{
 			path := runs.At(dir).File(runs.ReportFile)
 			c.must(os.WriteFile(path, []byte(strings.Replace(c.read(path), `"status": "fail"`, `"status": "pass"`, 1)),
 				0o644))
-			if out := c.expect(1, "runs", "verify", dir); !strings.Contains(out, runs.ReportFile) {
+			if out := c.expect(1, "verify", dir); !strings.Contains(out, runs.ReportFile) {
 				c.t.Error(out)
 			}
 		}},
@@ -114,7 +114,7 @@ func TestLessons(t *testing.T) {
 			c.expect(l.exit, "run", "n.md", "--no-progress-bar")
 			dir := c.last()
 			run := c.load(dir)
-			c.expect(0, "runs", "verify", dir)
+			c.expect(0, "verify", dir)
 			if l.check != nil {
 				l.check(c, run, dir)
 			}
@@ -182,12 +182,12 @@ func TestMissingRequiredEvent(t *testing.T) {
 		if event.Type == runs.PlanUpdated {
 			want = "which the plan does not have"
 		}
-		if out := c.expect(1, "runs", "verify", dir); !strings.Contains(out, want) {
+		if out := c.expect(1, "verify", dir); !strings.Contains(out, want) {
 			t.Errorf("without event %d (%s):\n%s", gone, event.Type, out)
 		}
 	}
 	c.must(os.WriteFile(path, []byte(whole), 0o644))
-	c.expect(0, "runs", "verify", dir)
+	c.expect(0, "verify", dir)
 }
 
 // TestNotUnderstood: an option, a key or a word that is not understood is an error, nothing runs, and nothing is left.

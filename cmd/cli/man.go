@@ -134,7 +134,7 @@ func manText(b *strings.Builder, text string) {
 }
 
 func manOptions(b *strings.Builder, c *cobra.Command) {
-	all, out := shownOptions(c, "")
+	all, out := shownOptions(c, "", true)
 	if len(out) == 0 {
 		return
 	}

@@ -173,15 +173,15 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		sinks := map[string]string{}
 		sinks["terminal"] = do(markmill, "run", "book.md", "../out.md", "--log-output", "--events", "../events",
 			"--stdout-file", "../stdout", "--stderr-file", "../stderr")
-		verified := do(markmill, "runs", "verify", "last")
+		verified := do(markmill, "verify", "last")
 		if !strings.Contains(verified, "everything holds") {
 			rt.Fatalf("the record does not hold: %s", verified)
 		}
 		sinks["report"] = do(markmill, "run", "book.md", "../out.ipynb", "--json")
-		if verified := do(markmill, "runs", "verify", "last"); !strings.Contains(verified, "everything holds") {
+		if verified := do(markmill, "verify", "last"); !strings.Contains(verified, "everything holds") {
 			rt.Fatalf("the record of the Jupyter notebook does not hold: %s", verified)
 		}
-		for _, args := range [][]string{{"runs", "show", "last"}, {"runs", "log", "last"}, {"scraps", "../out.md"},
+		for _, args := range [][]string{{"show", "last"}, {"runs", "log", "last"}, {"scraps", "../out.md"},
 			{"convert", "../out.md", "../md.html"}, {"convert", "../out.ipynb", "../ipynb.html"},
 			{"convert", "last", "../run.html"}, {"diff", "book.md", "../out.md"},
 			{"diff", "--json", "book.md", "../out.md"},

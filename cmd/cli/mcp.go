@@ -20,10 +20,15 @@ import (
 )
 
 func (a *app) mcpCommand() *cobra.Command {
+	return groupOf("mcp", "Offer notebooks and runs to a coding agent (Model Context Protocol)",
+		"docs/mcp.md has the tools, and the lines that configure agents.", a.mcpServe(), a.mcpWrite())
+}
+
+func (a *app) mcpServe() *cobra.Command {
 	var repo string
 	var allow []string
 	c := &cobra.Command{
-		Use: "mcp", Short: "Offer notebooks and runs to a coding agent (Model Context Protocol)", Args: args(0, 0),
+		Use: "serve", Short: "Offer notebooks and runs to a coding agent (Model Context Protocol)", Args: args(0, 0),
 		Long: `Serves one client over standard input and output, by the Model Context Protocol: tools that inspect, check,
 run, show, compare and verify notebooks and runs, make notebooks and edit their steps. A client can name files below the
 repository only. No tool approves, accepts, signs, applies a change, or changes policy. docs/mcp.md has the tools,
@@ -34,7 +39,7 @@ copied files and network, unless it stands byte for byte in the commit that is c
 --allow lifts parts of that: unsandboxed, in-place, secrets, copy, network.
 
 Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not there.`,
-		Example: "  claude mcp add markmill -- markmill mcp\n  codex mcp add markmill -- markmill mcp --repo " +
+		Example: "  claude mcp add markmill -- markmill mcp serve serve serve\n  codex mcp add markmill -- markmill mcp serve serve serve --repo " +
 			"/src/project",
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, _, err := a.served(repo)
@@ -54,7 +59,7 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not t
 			if why, lift := floor.Unheld(func(need sandbox.Need) sandbox.Offer {
 				return sandbox.Probe(c.Context(), self, need)
 			}); why != "" {
-				o.Notice = why + ". Runs are blocked; an operator lifts that with markmill mcp --allow " + lift
+				o.Notice = why + ". Runs are blocked; an operator lifts that with markmill mcp serve serve serve --allow " + lift
 				a.tell("markmill: %s\n", plain.Escape(o.Notice))
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -62,7 +67,6 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not t
 			return mcp.Serve(ctx, os.Stdin, a.stdout, o)
 		},
 	}
-	c.AddCommand(a.mcpWrite())
 	c.Flags().StringVar(&repo, "repo", ".", "`FOLDER` of the Git repository that is served, or one outside any")
 	c.Flags().StringSliceVar(&allow, "allow", nil, "lift `WHAT,…` of what the server imposes on notebooks: "+
 		strings.Join(engine.FloorLifts, ", "))

@@ -15,7 +15,7 @@ import (
 	"markmill/runs/outfile"
 )
 
-// mergeOptions are the options of markmill merge.
+// mergeOptions are the options of markmill notebook merge.
 type mergeOptions struct {
 	output              string
 	driver              bool
@@ -41,9 +41,9 @@ markmill git install makes it Git's merge driver: with --driver the arguments ar
 Git, and the result is written to OURS. What cannot be merged by step is merged by line.
 
 Exit codes: 0 merged, 1 there are conflicts, 2 one of the three cannot be merged (nothing was written).`,
-		Example: "  markmill merge base.md ours.md theirs.md -o merged.md\n" +
-			"  markmill merge --zdiff3 base.ipynb ours.ipynb theirs.ipynb > merged.ipynb\n" +
-			"  git config merge.markmill.driver 'markmill merge --driver %O %A %B %L %P %S %X %Y'",
+		Example: "  markmill notebook merge base.md ours.md theirs.md -o merged.md\n" +
+			"  markmill notebook merge --zdiff3 base.ipynb ours.ipynb theirs.ipynb > merged.ipynb\n" +
+			"  git config merge.markmill.driver 'markmill notebook merge --driver %O %A %B %L %P %S %X %Y'",
 		RunE: func(_ *cobra.Command, words []string) error { return a.merge(opt, words) },
 	}
 	f := c.Flags()
@@ -116,19 +116,19 @@ func mergeThree(in [3][]byte, how merge.Options) *merge.Result {
 func (o *mergeOptions) settle(words []string) error {
 	if !o.driver {
 		if len(words) != 3 {
-			return usagef("markmill merge takes BASE OURS THEIRS, and got %d: %s; see markmill merge --help",
+			return usagef("markmill notebook merge takes BASE OURS THEIRS, and got %d: %s; see markmill notebook merge --help",
 				len(words), strings.Join(words, " "))
 		}
 		for _, w := range words {
 			if w == "-" {
-				return usagef("markmill merge reads files, not standard input")
+				return usagef("markmill notebook merge reads files, not standard input")
 			}
 		}
 		o.path, o.base, o.mine, o.yours = words[1], words[0], words[1], words[2]
 		return nil
 	}
 	if len(words) < 5 || len(words) > 8 || o.output != "" {
-		return usagef("markmill merge --driver takes BASE OURS THEIRS SIZE PATH [LABELS] and no --output, "+
+		return usagef("markmill notebook merge --driver takes BASE OURS THEIRS SIZE PATH [LABELS] and no --output, "+
 			"and got %d words: %s", len(words), strings.Join(words, " "))
 	}
 	var err error

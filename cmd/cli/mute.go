@@ -24,13 +24,13 @@ func (a *app) alertsMute(o *queueOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use: "mute NOTEBOOK [CHECK]", Short: "Mute a notebook, or one of its checks, for a time", Args: args(1, 2),
 		Long: `Suppresses the alerts of a notebook, or of one of its checks, until a given time. States, history and objectives are
-still recorded, and markmill alerts list shows the suppressed alerts as muted. When the mute ends, each target is told
+still recorded, and markmill health alerts list shows the suppressed alerts as muted. When the mute ends, each target is told
 what is still bad, and what has recovered since it was last told that it was bad. A second mute of the same notebook or
 check replaces the first. docs/alerts.md has more.
 
 Exit codes: 0 muted, 2 usage, or there is no such notebook, 3 the queue cannot be reached.`,
-		Example: "  markmill alerts mute observatory.md disk --until 2h --reason 'the disk is being replaced'\n" +
-			"  markmill alerts mute observatory.md --until 2026-12-01T08:00 --reason 'server migration'",
+		Example: "  markmill health alerts mute observatory.md disk --until 2h --reason 'the disk is being replaced'\n" +
+			"  markmill health alerts mute observatory.md --until 2026-12-01T08:00 --reason 'server migration'",
 		RunE: func(c *cobra.Command, words []string) error {
 			m, err := a.muteOf(o, words)
 			if err != nil {
@@ -55,7 +55,7 @@ func (a *app) alertsUnmute(o *queueOptions) *cobra.Command {
 		Long: `Ends a mute now, and sends what is sent at the end of a mute.
 
 Exit codes: 0 the mute has ended, 2 nothing of that name is muted, 3 the queue cannot be reached.`,
-		Example: "  markmill alerts unmute observatory.md disk --reason 'the new disk is in'",
+		Example: "  markmill health alerts unmute observatory.md disk --reason 'the new disk is in'",
 		RunE: func(c *cobra.Command, words []string) error {
 			m, err := a.muteOf(o, words)
 			if err != nil {
@@ -75,7 +75,7 @@ func (a *app) alertsMutes(o *queueOptions) *cobra.Command {
 		Long: `Lists the active mutes, the next to end first.
 
 Exit codes: 0 listed, 3 the queue cannot be reached.`,
-		Example: "  markmill alerts mutes",
+		Example: "  markmill health alerts mutes",
 		RunE: func(*cobra.Command, []string) error {
 			made, err := a.call("alerts-mutes", o)
 			if err != nil {

@@ -18,24 +18,26 @@ import (
 var templates embed.FS
 
 func (a *app) newCommand() *cobra.Command {
-	var kind string
-	c := &cobra.Command{
-		Use: "new NAME", Short: "Write a notebook to start from",
+	return &cobra.Command{
+		Use: "new [KIND] NAME", Short: "Write a notebook to start from: task, health, agent, observatory",
 		Long: `Writes NAME.md, which runs as it is. A NAME that ends in .md, .markdown or .ipynb is used as it is, and
-.ipynb gives a Jupyter notebook. An existing file is not changed. Kinds: task (a change and its test), health
+.ipynb gives a Jupyter notebook. An existing file is not changed. KIND is task (a change and its test; the default), health
 (measure, report, alert), agent (a coding agent scouts, implements, is reviewed and revises; tests decide),
 observatory (checks of a machine and its services).
 
 Exit codes: 0 written, 2 the file exists.`,
-		Example: "  markmill new rename-flag\n  markmill new checks/disk.md --kind health\n" +
-			"  markmill new analysis.ipynb --kind health\n  markmill new fix-parser --kind agent",
-		Args: args(1, 1),
-		RunE: func(_ *cobra.Command, names []string) error {
+		Example: "  markmill new rename-flag\n  markmill new health checks/disk.md\n" +
+			"  markmill new health analysis.ipynb\n  markmill new agent fix-parser",
+		Args: args(1, 2),
+		RunE: func(_ *cobra.Command, words []string) error {
+			kind, path := "task", words[len(words)-1]
+			if len(words) == 2 {
+				kind = words[0]
+			}
 			text, err := templates.ReadFile("templates/" + kind + ".md")
 			if err != nil {
-				return usagef("--kind %s is not known; known: task, health, agent, observatory", kind)
+				return usagef("new %s: there is no such kind; there are: task, health, agent, observatory", kind)
 			}
-			path := names[0]
 			ext := filepath.Ext(path)
 			switch form := notebooks.FormOfName(path); {
 			case form == notebooks.FormNative || form == notebooks.FormJupyter:
@@ -68,8 +70,6 @@ Exit codes: 0 written, 2 the file exists.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", "task", "what to start from: task, health, agent, observatory")
-	return c
 }
 
 // newJupyter makes a Jupyter notebook of a template.

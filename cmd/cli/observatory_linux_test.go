@@ -117,7 +117,7 @@ func TestObservatory(t *testing.T) {
 	bad()
 	bad()
 	good()
-	got := must(program, "runs", "query", "SELECT name, count(*), sum(state = 'ok'), sum(state = 'critical') FROM "+
+	got := must(program, "list", "--query", "SELECT name, count(*), sum(state = 'ok'), sum(state = 'critical') FROM "+
 		"checks WHERE before <> state GROUP BY name ORDER BY name", "--format", "csv")
 	want := "name,count(*),sum(state = 'ok'),sum(state = 'critical')\n"
 	for _, name := range strings.Fields("backup cpu disk file green http memory postgres process sqlite") {
@@ -146,7 +146,7 @@ func TestObservatory(t *testing.T) {
 			one.prepare()
 		}
 		_, _ = do(program, append(append(append(params, limits("[101, 102]")...), "--only", one.check), one.args...)...)
-		out := must(program, "runs", "query", "SELECT state || ': ' || coalesce(message, '') AS found FROM checks "+
+		out := must(program, "list", "--query", "SELECT state || ': ' || coalesce(message, '') AS found FROM checks "+
 			"WHERE name = '"+one.check+"' ORDER BY started_at DESC LIMIT 1", "--format", "csv")
 		if _, found, _ := strings.Cut(out, "\n"); !strings.HasPrefix(strings.TrimPrefix(found, `"`), one.want) {
 			t.Errorf("%s: want %q, got %s", one.check, one.want, found)

@@ -252,7 +252,7 @@ func TestObserved(t *testing.T) {
 	}
 	kills := 0
 	kill := func() { // a process that delivers, at any moment of its life
-		cmd := exec.Command(program, "alerts", "deliver")
+		cmd := exec.Command(program, "health", "alerts", "deliver")
 		cmd.Dir, cmd.Env = dir, env
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -279,9 +279,9 @@ func TestObserved(t *testing.T) {
 	}
 	faults[len(faults)-1].mend()
 	run()
-	do(program, "alerts", "deliver", "--wait", "100s")
+	do(program, "health", "alerts", "deliver", "--wait", "100s")
 
-	got := do(program, "runs", "query", "SELECT name, state, count(*) FROM checks WHERE before <> state "+
+	got := do(program, "list", "--query", "SELECT name, state, count(*) FROM checks WHERE before <> state "+
 		"GROUP BY name, state ORDER BY name, state", "--format", "csv")
 	want := map[string]int{}
 	for _, f := range faults {
@@ -308,7 +308,7 @@ func TestObserved(t *testing.T) {
 		}
 		if len(l.ids) != 2*len(faults) || doubled > kills {
 			t.Errorf("%s: %d alerts, want %d; %d doubled\n%s", name, len(l.ids), 2*len(faults), doubled,
-				got+do(program, "alerts", "list"))
+				got+do(program, "health", "alerts", "list"))
 		}
 		t.Logf("%s: %d alerts of %d, %d doubled by %d kills", name, len(l.ids), 2*len(faults), doubled, kills)
 	}

@@ -254,7 +254,7 @@ func (row pathRule) run(c *closed, text string) {
 	if patch := c.read(runs.At(dir).File(runs.PatchFile)); !strings.Contains(patch, row.patch) {
 		t.Errorf("patch.diff is %q, without %q", patch, row.patch)
 	}
-	if out, code := c.markmill("runs", "verify", dir); code != 0 {
+	if out, code := c.markmill("verify", dir); code != 0 {
 		t.Error(out)
 	}
 	if got := c.touched(func(path string) bool {

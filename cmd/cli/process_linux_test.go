@@ -324,10 +324,10 @@ func TestNothingOutlivesARun(t *testing.T) {
 			}
 			eventually(t, "the end of all processes",
 				func() bool { return !slices.ContainsFunc(all, someProcess.runs) })
-			if out, err := u.markmill("runs", "reconcile"); err != nil {
+			if out, err := u.markmill("runs", "maintain", "reconcile"); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
-			if out, err := u.markmill("runs", "verify", "last"); err != nil {
+			if out, err := u.markmill("verify", "last"); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -465,11 +465,11 @@ func TestSignals(t *testing.T) {
 			if text, _ := os.ReadFile(u.stdout); string(text) != "ready\nlast\n" {
 				t.Errorf("the steps say %q", text)
 			}
-			out, err := u.markmill("runs", "verify", "last")
+			out, err := u.markmill("verify", "last")
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
-			if out, err = u.markmill("runs", "show", "last"); !strings.Contains(out, "interrupted") {
+			if out, err = u.markmill("show", "last"); !strings.Contains(out, "interrupted") {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -541,7 +541,7 @@ func TestOutputWithoutEnd(t *testing.T) {
 		t.Errorf("%d bytes of memory for %d of output", used, info.Size())
 	}
 	var exit *exec.ExitError
-	if out, err := u.markmill("runs", "verify", "last"); errors.As(err, &exit) {
+	if out, err := u.markmill("verify", "last"); errors.As(err, &exit) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -112,23 +112,32 @@ func (a *app) submitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "submit NOTEBOOK [OUTPUT]", Short: "Submit a run of a notebook to a queue, for a worker", Args: args(1, 2),
 		Long: `Plans the run of a notebook as run does, and submits it to a queue as a job: the notebook's bytes, the values and
-options, and the base commit. It prints the id of the job. A worker (markmill worker) runs it, on this machine or, with
+options, and the base commit. It prints the id of the job. A worker (markmill queue worker) runs it, on this machine or, with
 --nats, on another one, which gets the commit's files through the queue. Uncommitted changes are not included. Secrets
 are never sent: the worker reads them from its own environment.
 
 With --wait the command waits until the job ends, fetches the record into .markmill/runs as if the notebook had run here,
-writes OUTPUT and exits as run would. Without it, markmill jobs fetch JOB does that. Jobs with the same --key are
+writes OUTPUT and exits as run would. Without it, markmill queue fetch JOB does that. Jobs with the same --key are
 submitted once.
+
+With --matrix or --table each run of a sweep is a job. The command waits for the workers, prints the table, and keeps
+the record of the sweep here, as markmill run does; markmill resume SWEEP --queue NAME waits again.
 
 Exit codes: 0 submitted, or with --wait the run passed, 1 fail, 2 usage (nothing was submitted), 3 blocked, or the queue
 cannot be reached.`,
-		Example: `  markmill submit report.md -p region=eu
-  markmill submit report.md out.md --wait
-  markmill submit train.md --queue gpu --key train-2026-11 --nats tls://queue.example:4222`,
+		Example: `  markmill queue submit report.md -p region=eu
+  markmill queue submit report.md out.md --wait
+  markmill queue submit train.md --queue gpu --key train-2026-11 --nats tls://queue.example:4222`,
 		RunE: func(c *cobra.Command, words []string) error {
 			output := ""
 			if len(words) == 2 {
 				output = words[1]
+			}
+			if err := o.run.checkSweep(c, output); err != nil {
+				return err
+			}
+			if o.run.sweep.asked() {
+				return a.submitSweep(c, words[0], output, o)
 			}
 			return a.submit(c.Context(), words[0], output, o)
 		},
@@ -148,12 +157,26 @@ cannot be reached.`,
 	f.StringVar(&o.key, "key", "", "`ID` of the job; a job whose id exists is not submitted again")
 	f.StringSliceVar(&o.after, "after", nil,
 		"start the job when the jobs `ID,…` have completed; cancel it when one of them fails; repeatable")
+	r.sweep.flags(f)
 	o.jobOptions.flags(f)
 	f.BoolVar(&o.wait, "wait", false, "wait until the job ends, and fetch the record")
 	f.BoolVar(&o.follow, "follow", false, "as --wait, and print each step as it begins")
 	jsonFlag(c, &o.json, "job")
 	o.queueOptions.flags(f)
 	return c
+}
+
+// submitSweep makes each run of a sweep a job, and waits for them.
+func (a *app) submitSweep(c *cobra.Command, path, output string, o *submitOptions) error {
+	for _, name := range []string{"key", "after", "follow"} {
+		if c.Flags().Changed(name) {
+			return usagef("--%s is for one job, and a sweep makes several; leave it out", name)
+		}
+	}
+	r := o.run
+	r.logLevel, r.progress, r.json = "INFO", true, o.json
+	r.sweep.queue = rowOptions{queueOptions: o.queueOptions, jobOptions: o.jobOptions, name: o.queue}
+	return a.runNotebook(c.Context(), path, output, r)
 }
 
 // submit plans a run and submits it.
@@ -204,7 +227,7 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 		return err
 	}
 	if several, err := r.attempts(eng); err != nil || several {
-		return errors.Join(err, usagef("a job is one run, and %s asks for several attempts; markmill lanes "+
+		return errors.Join(err, usagef("a job is one run, and %s asks for several attempts; markmill run --attempts "+
 			"compares them", path))
 	}
 	plan, output, err := a.plan(ctx, eng, path, output, r)
@@ -227,7 +250,7 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 	}
 	if plan.Contract().ApprovalRequired {
 		a.tell("markmill: job %s needs an approval: when a worker requests it, grant it with "+
-			"markmill jobs approve %[1]s\n", spec.ID)
+			"markmill approve %[1]s\n", spec.ID)
 	}
 	store, err := a.store(repo)
 	if err != nil {
@@ -344,10 +367,10 @@ Kubernetes Job. Arguments after -- are passed to sbatch or kubectl create.
 
 Exit codes: 0 no job is left (--drain), or it was stopped, 1 the queue is gone, 2 usage, 3 the queue cannot be
 reached.`,
-		Example: `  markmill worker
-  markmill worker -j 4 --drain
-  markmill worker --queue gpu,default --nats tls://queue.example:4222 --nats-creds worker.creds
-  markmill worker --launch slurm --launch-count 20 -j 4 -- --partition=gpu --time=8:00:00`,
+		Example: `  markmill queue worker
+  markmill queue worker -j 4 --drain
+  markmill queue worker --queue gpu,default --nats tls://queue.example:4222 --nats-creds worker.creds
+  markmill queue worker --launch slurm --launch-count 20 -j 4 -- --partition=gpu --time=8:00:00`,
 		RunE: func(c *cobra.Command, words []string) error {
 			if len(words) > 0 && (launched.where == "" || c.ArgsLenAtDash() != 0) {
 				return usagef("worker takes no arguments: %s; with --launch, options of sbatch or kubectl follow --",
@@ -405,13 +428,13 @@ reached.`,
 	f.StringSliceVar(&call.Queues, "queue", []string{queue.DefaultQueue}, "`NAME,…` of the queues")
 	f.StringSliceVar(&call.Labels, "label", nil,
 		"`LABEL,…` that the worker offers: it also takes jobs that require them; repeatable")
-	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
+	f.IntVarP(&call.Jobs, "queue", "j", 1, "run `N` jobs at once")
 	f.StringVar(&call.Sandbox, "sandbox", "required",
 		"least sandbox of the jobs: `MODE` strict, required, on or off; a notebook can only ask for more")
 	f.BoolVar(&call.Warm, "warm", false, "keep an interpreter started for the next job like the last one")
 	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues is waiting or running")
 	f.BoolVar(&call.Schedule, "schedule", false,
-		"also submit scheduled notebooks that are due, as markmill scheduler does")
+		"also submit scheduled notebooks that are due, as markmill schedule serve does")
 	f.StringVar(&lease, "lease", "30s",
 		"`TIME` without a heartbeat after which another worker takes the jobs; the same for all workers of a queue")
 	repoFlag(f, &o.repo)
@@ -420,20 +443,22 @@ reached.`,
 	return c
 }
 
-func (a *app) jobsCommand() *cobra.Command {
+func (a *app) queueCommand() *cobra.Command {
 	var o queueOptions
-	c := &cobra.Command{
-		Use: "jobs", Short: "List and manage the jobs of queues", Args: args(0, 0),
-		Long: `Lists the jobs, as markmill jobs list does.
-
-Exit codes: as of its commands.`,
-		Example: "  markmill jobs\n  markmill jobs list --state failed,dead\n  markmill jobs fetch JOB",
+	c := groupOf("queue", "submit runs to a queue; workers; list, follow, cancel and retry jobs",
+		`Submits runs of notebooks as jobs, runs them on workers, and manages them. docs/queue.md describes queues.
+markmill approve and deny answer the requests of jobs.`,
+		a.submitCommand(), a.workerCommand())
+	jobs := &cobra.Command{}
+	o.flags(jobs.Flags())
+	repoFlag(jobs.Flags(), &o.repo)
+	add := func(sub *cobra.Command) {
+		sub.Flags().AddFlagSet(jobs.Flags())
+		c.AddCommand(sub)
 	}
-	o.flags(c.PersistentFlags())
-	repoFlag(c.PersistentFlags(), &o.repo)
-	list := a.jobsList(&o)
-	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsApprove(&o), a.jobsDeny(&o), a.jobsRows(&o))
+	for _, sub := range []*cobra.Command{a.jobsList(&o), a.jobsDead(&o), a.jobsVerify(&o), a.jobsPrune(&o), a.jobsRows(&o)} {
+		add(sub)
+	}
 	for _, d := range []struct {
 		do, short, long, codes string
 		reason, json           bool
@@ -454,10 +479,10 @@ Exit codes: as of its commands.`,
 			"that is working on a step of a job, as markmill runs steer does for a run.\n" +
 			"The record says who sent it.", "0 it was handed over, " +
 			"2 no worker has the job, or no agent is working in it, 3 the queue cannot be reached.", false, false},
-		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Running jobs continue. markmill jobs " +
+		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Running jobs continue. markmill queue list " +
 			"shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
-		{"resume", "Resume a paused queue", "Lets workers take jobs of a queue again.",
-			"0 it is resumed, 2 it was not paused, 3 the queue cannot be reached.", true, false},
+		{"unpause", "Let workers take jobs of a paused queue again", "Ends the pause of a queue.",
+			"0 workers take jobs again, 2 it was not paused, 3 the queue cannot be reached.", true, false},
 		{"retry", "Put a job back into its queue", "Puts a failed, canceled or dead job back into " +
 			"its queue. It resumes its run if that was interrupted,\nor else starts a new one.", "0 it is queued " +
 			"again, 2 there is no such job, or it passed or is running, 3 the queue cannot be reached.", true, false},
@@ -466,7 +491,7 @@ Exit codes: as of its commands.`,
 	} {
 		call := &queue.Call{}
 		what, like := "JOB", "train-2026-11"
-		if d.do == "pause" || d.do == "resume" {
+		if d.do == "pause" || d.do == "unpause" {
 			what, like = "QUEUE", "gpu"
 		}
 		count := 1
@@ -476,14 +501,18 @@ Exit codes: as of its commands.`,
 		}
 		sub := &cobra.Command{
 			Use: use, Short: d.short, Args: args(count, count), Hidden: d.short == "", // markmill schedule starts it
-			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill jobs " + d.do + " " + like,
+			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill queue " + d.do + " " + like,
 			RunE: func(_ *cobra.Command, words []string) error {
 				if d.reason && d.short != "" {
 					if err := checkReason(call.Reason); err != nil {
 						return err
 					}
 				}
-				made, err := a.call(d.do, &o)
+				do := d.do
+				if do == "unpause" {
+					do = "resume"
+				}
+				made, err := a.call(do, &o)
 				if err != nil {
 					return err
 				}
@@ -504,14 +533,13 @@ Exit codes: as of its commands.`,
 		if d.json {
 			jsonFlag(sub, &call.JSON, "job")
 		}
-		c.AddCommand(sub)
+		add(sub)
 	}
 	return c
 }
 
 func (a *app) jobsList(o *queueOptions) *cobra.Command {
 	var states []string
-	mend := false
 	filter, asJSON := queue.Filter{Limit: 50}, false
 	c := &cobra.Command{
 		Use: "list", Short: "List jobs, the newest first", Args: args(0, 0),
@@ -519,11 +547,11 @@ func (a *app) jobsList(o *queueOptions) *cobra.Command {
 leased (a worker has taken it), running (and which step), completed, failed, canceled, dead (given up). The job that
 was submitted, taken, released or ended last comes first.
 
-Messages in the queue that no program of Markmill wrote are skipped, and named; --mend removes them.
+Messages in the queue that no program of Markmill wrote are skipped, and named; markmill queue verify removes them.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill jobs list\n  markmill jobs list --state running,enqueued --json\n" +
-			"  markmill jobs list --queue gpu --notebook 'reports/*.md'",
+		Example: "  markmill queue list\n  markmill queue list --state running,enqueued --json\n" +
+			"  markmill queue list --queue gpu --notebook 'reports/*.md'",
 		RunE: func(*cobra.Command, []string) error {
 			if filter.Limit < 1 || filter.Limit > 500 {
 				return usagef("--limit %d is not from 1 to 500", filter.Limit)
@@ -544,7 +572,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}
-			made.Filter, made.JSON, made.Mend = filter, asJSON, mend
+			made.Filter, made.JSON = filter, asJSON
 			return a.do(made)
 		},
 	}
@@ -553,7 +581,6 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 	c.Flags().StringVar(&filter.Notebook, "notebook", "",
 		"only jobs whose notebook matches `PATTERN`, such as 'reports/*.md', of the newest 5,000")
 	c.Flags().IntVar(&filter.Limit, "limit", filter.Limit, "list at most `N` jobs, from 1 to 500")
-	c.Flags().BoolVar(&mend, "mend", false, "first remove the messages in the queue that no program of Markmill wrote")
 	jsonFlag(c, &asJSON, "jobs")
 	return c
 }
@@ -565,7 +592,7 @@ func (a *app) jobsDead(o *queueOptions) *cobra.Command {
 jobs retry puts one back into its queue.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill jobs dead",
+		Example: "  markmill queue dead",
 		RunE: func(*cobra.Command, []string) error {
 			made, err := a.call("list", o)
 			if err != nil {
@@ -575,6 +602,28 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			return a.do(made)
 		},
 	}
+}
+
+func (a *app) jobsVerify(o *queueOptions) *cobra.Command {
+	mend := false
+	c := &cobra.Command{
+		Use: "verify", Short: "Look for messages in the queue that no program of Markmill wrote", Args: args(0, 0),
+		Long: `Reads the queue and names each message that no program of Markmill wrote. They are skipped everywhere else. --mend
+removes them.
+
+Exit codes: 0 there are none, or they are removed; 1 there are some; 2 usage; 3 the queue cannot be reached.`,
+		Example: "  markmill queue verify\n  markmill queue verify --mend",
+		RunE: func(*cobra.Command, []string) error {
+			made, err := a.call("verify", o)
+			if err != nil {
+				return err
+			}
+			made.Mend = mend
+			return a.do(made)
+		},
+	}
+	c.Flags().BoolVar(&mend, "mend", false, "remove them")
+	return c
 }
 
 // jobsRows answers the requests of a sweep, which starts it.
@@ -600,7 +649,7 @@ other job needs. Jobs that have not ended are kept, and so are the jobs they wai
 touched.
 
 Exit codes: 0 removed, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill jobs prune --older-than 30d\n  markmill jobs prune --older-than 1d --keep 1000",
+		Example: "  markmill queue prune --older-than 30d\n  markmill queue prune --older-than 1d --keep 1000",
 		RunE: func(*cobra.Command, []string) error {
 			days, isDays := strings.CutSuffix(age, "d")
 			n, err := strconv.Atoi(days)

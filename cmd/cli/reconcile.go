@@ -19,14 +19,14 @@ func (a *app) runsReconcile() *cobra.Command {
 	c := &cobra.Command{
 		Use: "reconcile", Short: "Complete the records of interrupted runs", Args: args(0, 0),
 		Long: `Completes the record of every run that was interrupted without a verdict (by a crash or a kill): its status
-becomes interrupted, and markmill runs resume can continue it. A run that had its verdict, but not all its
+becomes interrupted, and markmill resume can continue it. A run that had its verdict, but not all its
 files, keeps the verdict, and its files are written again. What a run left elsewhere is removed: its private
 folder, an output notebook that was not moved into place. A run that was interrupted before its first event
 is removed: nothing of it ran.
 
 It counts the refs that markmill runs fetch made, under refs/markmill/runs/. --remove-refs removes them; the
 commits stay in the records.`,
-		Example: "  markmill runs reconcile\n  markmill runs reconcile --remove-refs",
+		Example: "  markmill runs maintain reconcile\n  markmill runs maintain reconcile --remove-refs",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.here()
 			if err != nil {
@@ -111,6 +111,6 @@ func (a *app) oldRefs(ctx context.Context, src *worktree.Source, store runs.Stor
 	}
 	a.tell("the repository has %s below refs/markmill/runs, from runs fetch; "+
 		"the commits of %d are in no record.\n"+
-		"markmill runs reconcile --remove-refs removes all of them\n", plain.Counted(len(ids), "ref"), only)
+		"markmill runs maintain reconcile --remove-refs removes all of them\n", plain.Counted(len(ids), "ref"), only)
 	return nil
 }

@@ -168,7 +168,7 @@ func (c *closed) concurrentRecords(n int, base string, before []runs.RunID) {
 			continue
 		}
 		dir := filepath.Join(c.src, ".markmill", "runs", string(id))
-		c.expect(0, "runs", "verify", dir)
+		c.expect(0, "verify", dir)
 		run := c.load(dir)
 		var number string
 		for _, p := range run.Contract.Parameters {
@@ -212,7 +212,7 @@ func (c *closed) concurrentRecords(n int, base string, before []runs.RunID) {
 			t.Errorf("the branch of run %s is not its change on the base", number)
 		}
 		if output != "" {
-			c.expect(0, "runs", "verify", output)
+			c.expect(0, "verify", output)
 			if !strings.Contains(c.read(filepath.Join(c.src, filepath.FromSlash(output))), "out "+number+" 500\n") {
 				t.Errorf("the output notebook of run %s is another's", number)
 			}

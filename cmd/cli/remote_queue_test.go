@@ -33,8 +33,8 @@ func (b *remoteBed) works(t *testing.T, place string) {
 // fetches fetches the record of the job j.
 func (b *remoteBed) fetches(t *testing.T) {
 	t.Helper()
-	b.wants(t, b.do("jobs", "fetch", "j"), "job j completed", "exit 0")
-	b.wants(t, b.do("runs", "verify", "last"), "everything holds", "exit 0")
+	b.wants(t, b.do("queue", "fetch", "j"), "job j completed", "exit 0")
+	b.wants(t, b.do("verify", "last"), "everything holds", "exit 0")
 }
 
 // TestRemoteQueueFiles keeps the larger files of jobs at a real server of S3.
@@ -59,7 +59,7 @@ func TestRemoteQueueFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.wants(t, b.do("jobs", "fetch", "j"), "the file that the queue keeps is damaged", "exit 1")
+	b.wants(t, b.do("queue", "fetch", "j"), "the file that the queue keeps is damaged", "exit 1")
 	for i, name := range kept {
 		if err := os.WriteFile(name, whole[i], 0o644); err != nil {
 			t.Fatal(err)
@@ -70,11 +70,11 @@ func TestRemoteQueueFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.env = with(b.env, "AWS_SECRET_ACCESS_KEY=hush-wrong")
-	b.wants(t, b.do("jobs", "fetch", "j"), "larger files cannot be kept or read", "403 SignatureDoesNotMatch")
+	b.wants(t, b.do("queue", "fetch", "j"), "larger files cannot be kept or read", "403 SignatureDoesNotMatch")
 
 	// A rule of the bucket removes what no job needs any more, as docs/queue.md says.
 	b.env = with(b.env, "AWS_SECRET_ACCESS_KEY=hush-hush")
-	b.wants(t, b.do("jobs", "prune", "--older-than", "0d"), "1 job", "exit 0")
+	b.wants(t, b.do("queue", "prune", "--older-than", "0d"), "1 job", "exit 0")
 	if left, err := filepath.Glob(filepath.Join(files, "*")); err != nil || len(left) != len(kept) {
 		t.Errorf("of %d objects, %d are left: %v", len(kept), len(left), err)
 	}

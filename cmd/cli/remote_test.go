@@ -190,7 +190,7 @@ func (b *remoteBed) tour(t *testing.T) {
 	if picture == "" || err != nil || !bytes.HasPrefix(dot, []byte("\x89PNG")) {
 		t.Errorf("the picture %q was not sent: %v", picture, err)
 	}
-	wants(b.do("runs", "verify", "last"), "everything holds", "exit 0")
+	wants(b.do("verify", "last"), "everything holds", "exit 0")
 
 	wants(b.do("inspect", out), "region", "show", "exit 0")
 	wants(b.do("scraps", out), "daily-north-2.50.out.md", "2.5", "exit 0")

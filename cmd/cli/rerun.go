@@ -19,21 +19,23 @@ import (
 	"markmill/runs"
 )
 
-// rerunOptions are those of runs verify --rerun.
+// rerunOptions are those of verify --rerun.
 type rerunOptions struct {
 	rerun   bool
+	number  int
 	base    string
 	given   []params.Given
 	allowed string
 	json    bool
 }
 
-// repeated is what runs verify --rerun --json prints.
+// repeated is what verify --rerun --json prints: of the last repetition.
 type repeated struct {
 	*runs.Rerun
 	Status runs.Status  `json:"status"` // of the new run
 	Proof  review.Level `json:"proof"`  // repeated, or recorded when something differs
 	RunDir string       `json:"run_dir"`
+	Number int          `json:"number"` // how many repetitions were made
 }
 
 // recordNamed is the record that a word names: by a run, a run directory, or the output notebook of a run.
@@ -66,7 +68,7 @@ func (a *app) repeatedBy(store runs.Store, record *runs.Record) (*runs.Record, e
 	return first, nil
 }
 
-// verifyAgain is runs verify --rerun.
+// verifyAgain is verify --rerun.
 func (a *app) verifyAgain(c *cobra.Command, word string, signed bool, o rerunOptions) error {
 	switch dir, err := a.sweepNamed(word); {
 	case err != nil:
@@ -75,37 +77,68 @@ func (a *app) verifyAgain(c *cobra.Command, word string, signed bool, o rerunOpt
 		return usagef("%s is a sweep; --rerun repeats one run", word)
 	case signed:
 		return usagef("--signed and --rerun exclude each other: verify first, then repeat")
+	case o.number < 1:
+		return usagef("-n %d: give how many times the run is repeated", o.number)
 	case c.Flags().Changed("base") && o.base == "":
 		return usagef("--base names no commit; give a revision, or leave the option out")
 	}
-	return a.rerun(c.Context(), word, o)
+	for n := 1; ; n++ {
+		result, err := a.rerun(c.Context(), word, o)
+		if err != nil || result == nil {
+			return err
+		}
+		last := n == o.number || !result.Agrees
+		word = string(result.Run) // last would be the repetition now
+		if !o.json {
+			if _, err = io.WriteString(a.stdout, strings.Join(rerunWords(result.Rerun), "\n")+"\n"); err != nil {
+				return err
+			}
+		} else if last {
+			proof := review.Recorded
+			if result.Agrees {
+				proof = review.Repeated
+			}
+			if err := a.printJSON("runs-rerun", repeated{result.Rerun, result.New.Status(), proof, result.Dir, n}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case !last:
+		case result.Agrees:
+			return nil
+		case result.New.Status() == runs.Blocked:
+			return exit(exitBlocked)
+		default:
+			return exit(exitFail)
+		}
+	}
 }
 
-// rerun repeats a run and says what differs.
-func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
+// rerun repeats a run once, and compares.
+func (a *app) rerun(ctx context.Context, word string, o rerunOptions) (*rerun.Result, error) {
 	eng, err := a.engineHere("--rerun needs the Git repository that the run worked on")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	src := eng.Source
 	store, err := a.store(src)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	record, err := a.recordNamed(word, o.allowed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if record, err = a.repeatedBy(store, record); err != nil {
-		return err
+		return nil, err
 	}
 	signers, err := a.signers(o.allowed, src.Root())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	key, err := a.signKey(eng.Config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	process.SealDescriptors()
 	ctx, stop := a.interruptible(ctx)
@@ -134,38 +167,21 @@ func (a *app) rerun(ctx context.Context, word string, o rerunOptions) error {
 	switch {
 	case errors.Is(err, rerun.ErrInterrupted):
 		a.tell("markmill: %s\n", err)
-		return exit(128 + interruptedBy(ctx))
+		return nil, exit(128 + interruptedBy(ctx))
 	case errors.As(err, &damaged):
 		for _, f := range damaged.Findings {
 			if err := say(a.stdout, "%s: %s\n", f.Where, f.Message); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		a.tell("markmill: %s\n", err)
-		return exit(exitFail)
+		return nil, exit(exitFail)
 	case err != nil:
-		return err
+		return nil, err
 	}
 	seen.progress.Done(terminal.Summary(result.New, "", a.colour(a.stderr)))
 	a.retain(eng, src, result.New.ID)
-	if o.json {
-		proof := review.Recorded
-		if result.Agrees {
-			proof = review.Repeated
-		}
-		err = a.printJSON("runs-rerun", repeated{result.Rerun, result.New.Status(), proof, result.Dir})
-	} else {
-		_, err = io.WriteString(a.stdout, strings.Join(rerunWords(result.Rerun), "\n")+"\n")
-	}
-	switch {
-	case err != nil:
-		return err
-	case result.Agrees:
-		return nil
-	case result.New.Status() == runs.Blocked:
-		return exit(exitBlocked)
-	}
-	return exit(exitFail)
+	return result, nil
 }
 
 // interruptedBy is the number of the signal that ended a context.

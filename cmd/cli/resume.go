@@ -1,100 +1,86 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"strings"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/markmill/remote"
 	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/notebooks/params"
+	"markmill/runs"
 )
 
-// decided are the options of run that a resumed run takes from the record of the interrupted run.
-var decided = []string{
-	"parameters-raw", "parameters-file", "parameters-yaml", "parameters-base64", "allow-unknown-parameters",
-	"allow-errors",
-	"report-mode", "timings", "inject-paths", "inject-input-path", "inject-output-path", "prepare-only",
-	"help-notebook", "kernel",
-	"language", "cwd",
-	"execution-timeout", "run-timeout", "start-timeout", "only", "from", "until", "skip-tag", "base",
-	"dirty", "in-place",
-	"branch", "copy", "matrix", "params-table", "include", "exclude", "max-runs",
-	"attempts", "pick", "judge-once",
+// resumeOptions are the options of resume.
+type resumeOptions struct {
+	*runOptions
+	at, notebook string
 }
 
-func (a *app) runsResume() *cobra.Command {
-	o := defaultRunOptions()
+func (a *app) resumeCommand() *cobra.Command {
+	o := &resumeOptions{runOptions: defaultRunOptions()}
 	c := &cobra.Command{
-		Use: "resume RUN|SWEEP [NOTEBOOK [OUTPUT]]", Short: "Resume an interrupted run (the same as run --resume)",
-		Long: `Makes a new run that continues at the first unfinished step of RUN, in the worktree as it was then. RUN must have been
-interrupted: killed, ended by a signal, or stopped by a full disk. The notebook, parameters and options of RUN are
-reused; secrets are in no record and must be given again. Finished steps are carried over with their results. Those
-whose interpreter a later step needs run again, only to rebuild its state.
+		Use: "resume [RUN [OUTPUT]]", Short: "Continue an interrupted or failed run or sweep; --at and -p make a fork",
+		Long: `Makes a new run that continues RUN (default: the last one): an id, a part of one, last, a notebook (its last run), a
+sweep, or last-sweep.
 
-Of a sweep it runs the rows that are missing: those whose run was interrupted (it is resumed if possible), or that have
-none.
+A run that was interrupted (killed, ended by a signal, or stopped by a full disk) continues at its first unfinished
+step, in the worktree as it was then, with its recorded notebook. A run that failed continues at the first step that did
+not pass, with the notebook as it is now. A sweep runs the rows that are missing or failed; of attempts those that are
+missing.
 
-Exit codes: as of run; 2 also when RUN cannot be resumed.`,
-		Example: "  markmill runs resume last\n  markmill runs resume last -p token=SECRET",
-		Args:    args(1, 3),
+--at STEP makes a fork of a run with any status: it carries over the steps before STEP, and runs STEP and the steps after
+it. So does -p, which gives a parameter another value. A fork has the recorded notebook, unless --notebook names another.
+
+Parameters, options and base commit are those of RUN. Secrets are in no record and must be given again with -p. Steps
+that passed are carried over with their results and proof. The run begins earlier, and says so, if an earlier step
+differs from that of RUN, did not pass, or uses a parameter whose value has changed. Carried steps whose interpreter a
+later step needs run again, only to rebuild its state.
+
+Exit codes: as of run; 2 also when there is nothing to continue: a run that passed needs --at, -p or --notebook.`,
+		Example: "  markmill resume\n  markmill resume last -p token=SECRET\n  markmill resume task.md\n" +
+			"  markmill resume last --at train -p rate=0.1\n  markmill resume last-sweep",
+		Args: args(0, 2),
 		RunE: func(c *cobra.Command, words []string) error {
-			o.resume = words[0]
-			return a.resume(c.Context(), words[1:], o)
+			for _, name := range []string{"at", "notebook", "branch"} {
+				if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+					return usagef("--%s names nothing; give a value, or leave the option out", name)
+				}
+			}
+			return a.resume(c, wordOr(words, "last"), words[min(1, len(words)):], o)
 		},
 	}
 	f := c.Flags()
-	parameterFlag(f, &o.req.Given)
+	a.paramFlags(f, &o.req.Given, &o.stdinParams)
+	f.StringVar(&o.at, "at", "", "make a fork: the first step that runs, by its `STEP` id")
+	f.StringVar(&o.notebook, "notebook", "", "make a fork that runs `EDITED`, the notebook as it is now")
+	f.StringVar(&o.req.Branch, "branch", "",
+		"commit the change on a new branch `NAME` when the run passes (default: that of RUN, if RUN did not pass)")
 	repoFlag(f, &o.repo)
+	o.sweep.workFlags(f)
+	o.sweep.queueFlags(f, "queue")
+	a.forceFlag(f)
 	o.viewFlags(f)
 	return c
 }
 
-// resumeArgs checks the arguments of run. With --resume the record says what runs.
-func (a *app) resumeArgs(o *runOptions) cobra.PositionalArgs {
-	return func(c *cobra.Command, words []string) error {
-		if o.version {
-			return nil
-		}
-		if o.outdated {
-			return checkOutdated(c)
-		}
-		if c.Flags().Changed("continue") {
-			if err := o.continues(c); err != nil {
-				return err
-			}
-		}
-		if o.resume == "" && !c.Flags().Changed("resume") {
-			if err := args(1, 2)(c, words); err != nil {
-				return pipeHint(a.paramHint(err, words), len(words))
-			}
-			return nil
-		}
-		for _, name := range decided {
-			if c.Flags().Changed(name) {
-				return usagef("--resume: a resumed run has the options of the run that was cut; leave --%s out", name)
-			}
-		}
-		return args(0, 2)(c, words)
-	}
-}
+// sweepOnly are the options of resume that only a sweep has, and runOnly those that a sweep has not.
+var (
+	sweepOnly = []string{"queue", "max-failures", "fail-fast", "queue", "label", "priority", "retries"}
+	runOnly   = []string{"at", "notebook", "branch", "events", "stdout-file", "stderr-file", "log-output", "keep-worktree"}
+)
 
-// continues returns an error for an option that --continue cannot be combined with.
-func (o *runOptions) continues(c *cobra.Command) error {
-	for _, name := range append([]string{"resume", "frozen"}, decided...) {
-		if c.Flags().Changed(name) && !strings.HasPrefix(name, "parameters-") && name != "branch" {
-			return usagef("--continue: a fork has the options of the run that it goes on from; leave --%s out", name)
-		}
+// resume continues a run or a sweep.
+func (a *app) resume(c *cobra.Command, word string, output []string, o *resumeOptions) error {
+	around := "-"
+	if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
+		around = word
 	}
-	if o.goOn == "" {
-		return usagef("--continue names no run; give an id, or last")
-	}
-	return nil
-}
-
-// resume resumes an interrupted run.
-func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
-	_, repo, err := a.engineFor("-", o.repo)
+	_, repo, err := a.engineFor(around, o.repo)
 	if err != nil {
 		return err
 	}
@@ -102,36 +88,124 @@ func (a *app) resume(ctx context.Context, paths []string, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if dir, err := store.FindSweep(o.resume); err != nil {
-		return err
-	} else if dir != "" {
-		return a.resumeSweep(ctx, dir, paths, o)
-	}
-	cut, err := a.runBefore(o.resume, "", o.repo, (*engine.Engine).Interrupted)
+	dir, err := store.FindSweep(word)
 	if err != nil {
 		return err
 	}
-	if len(paths) > 0 {
-		src, _, err := a.readRunnable(paths[0], o.dropDamaged, len(cut.Run.Started.Options.Given) > 0)
+	refused, what := sweepOnly, "a sweep"
+	if dir != "" {
+		refused, what = runOnly, "a run"
+	}
+	for _, name := range refused {
+		if c.Flags().Changed(name) {
+			return usagef("--%s is for %s; leave it out", name, what)
+		}
+	}
+	if dir != "" {
+		if len(output) > 0 {
+			return usagef("a resumed sweep has the OUTPUT of its record; leave %s out", output[0])
+		}
+		return a.resumeSweep(c.Context(), dir, o.runOptions)
+	}
+	if around != "-" {
+		if word, err = lastOf(store, word); err != nil {
+			return err
+		}
+	}
+	return a.resumeRun(c.Context(), word, around, output, o)
+}
+
+// resumeRun continues a run, or makes a fork of one.
+func (a *app) resumeRun(ctx context.Context, word, around string, output []string, o *resumeOptions) error {
+	b, dir, err := a.runBefore(word, around, o.repo)
+	if err != nil {
+		return err
+	}
+	was, _, err := runs.At(dir).Load()
+	if err != nil {
+		return err
+	}
+	status := was.Status()
+	given, asked := o.req.Given, o.req
+	forks := o.at != "" || o.notebook != "" || asked.Branch != "" || !onlySecrets(was, given)
+	read := b.eng.Forked
+	switch {
+	case status == runs.Interrupted && !forks:
+		read = b.eng.Interrupted
+	case status.Passed() && !forks:
+		return usagef("run %s passed, and there is nothing left of it to do: give --at STEP, -p NAME=VALUE or "+
+			"--notebook FILE to make another run of it", was.ID)
+	}
+	if b.InterruptedRun, err = read(dir); err != nil {
+		return err
+	}
+	out := was.Started.Output
+	if len(output) > 0 {
+		out = output[0]
+	}
+	if err := o.check(a.world, out); err != nil {
+		return err
+	}
+	if o.req, err = b.Request(given); err != nil {
+		return err
+	}
+	o.req.Repository, o.req.KeepTree, o.req.At = b.root, asked.KeepTree, notebooks.StepID(o.at)
+	if asked.Branch != "" {
+		o.req.Branch = asked.Branch
+	}
+	notebook := o.notebook
+	if notebook == "" && !status.Passed() && status != runs.Interrupted && o.at == "" {
+		notebook = a.notebookNow(was, b.root)
+	}
+	if notebook != "" {
+		src, madeOf, err := a.readRunnable(notebook, false, len(o.req.Given) > 0)
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(src, cut.Source) {
-			return usagef("%s is not the notebook that run %s ran: it has changed since; run it anew, or leave "+
-				"NOTEBOOK out to go on with the one that is recorded", paths[0], cut.Run.ID)
+		o.req.Path, o.req.Source, o.req.MadeOf = name(notebook), src, madeOf
+	}
+	return a.goOnFrom(ctx, b, out, o.runOptions)
+}
+
+// onlySecrets reports whether all values that are given are of parameters which no record holds.
+func onlySecrets(run *runs.Run, given []params.Given) bool {
+	for _, g := range given {
+		if !slices.ContainsFunc(run.Contract.Parameters, func(p runs.ParamData) bool {
+			return p.Name == g.Name && p.Type == string(notebooks.TypeSecret)
+		}) {
+			return false
 		}
 	}
-	output := cut.Run.Started.Output
-	if len(paths) > 1 {
-		output = paths[1]
+	return true
+}
+
+// notebookNow is the path of the notebook of a run, as it is now; "" where there is none any more, and the record is all
+// that is left of it.
+func (a *app) notebookNow(was *runs.Run, root string) string {
+	path := was.Started.SourcePath
+	if path == "" || remote.Is(path) {
+		return ""
 	}
-	given, asked := o.req.Given, o.req
-	if err := o.check(a.world, output); err != nil {
-		return err
+	if root != "" {
+		path = filepath.Join(root, filepath.FromSlash(path))
 	}
-	if o.req, err = cut.Request(given); err != nil {
-		return err
+	if _, err := os.Stat(path); err != nil {
+		a.tell("markmill: %s is not there any more; the run continues with its recorded notebook\n", path)
+		return ""
 	}
-	o.req.Repository, o.req.KeepTree = cut.root, asked.KeepTree
-	return a.goOnFrom(ctx, cut, output, o)
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(wd, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// before is a run that another is to go on from, and where it was found.
+type before struct {
+	*engine.InterruptedRun
+	eng  *engine.Engine
+	root string
 }

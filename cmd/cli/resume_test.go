@@ -103,7 +103,7 @@ func resumeAnywhere(t *testing.T, program, notebook string, every int) {
 			t.Errorf("cut after %d events, the result's tree is %s, and uncut %s", cut, got, tree)
 		}
 		for _, run := range []string{folder, made} {
-			if out, err := markmill("runs", "verify", run); err != nil {
+			if out, err := markmill("verify", run); err != nil {
 				t.Errorf("cut after %d events: %s", cut, out)
 			}
 		}

@@ -51,13 +51,11 @@ type runOptions struct {
 	version                   bool
 	logLevel                  string
 	stdoutFile, stderrFile    string
-	stdinParams               bool   // -f -
-	resume                    string // a run or a sweep to go on from
-	goOn                      string // a run to fork at its first step that did not pass
+	stdinParams               bool // -f -
 	sweep                     sweepOptions
 	lanes                     laneOptions
-	comparing                 bool // the command is lanes
 	outdated                  bool // run what is not current below the paths
+	watch                     bool // run again when something is saved
 	floor                     floorFlag
 }
 
@@ -82,41 +80,53 @@ logs and scraps, is kept under .markmill/runs; the output notebook is written to
 it is given (- for standard output). An OUTPUT that ends in .ipynb is a Jupyter notebook, one in .md
 is Markdown. Without an ending a Jupyter notebook leaves a Jupyter notebook, all others leave Markdown.
 
-With --matrix or --params-table it is a sweep: a run for each combination of values, or each row, which share the
+With --matrix or --table it is a sweep: a run for each combination of values, or each row, which share the
 processors. A table of them is printed at the end. OUTPUT has the names of parameters in braces. The sweep has a
-record of its own, which names its runs: markmill scraps, convert and runs verify take its id, or last-sweep.
+record of its own, which names its runs: markmill resume, verify, diff and convert take its id, or last-sweep.
 
-With attempts= at an agent's step, or --attempts, it is run so many times, as by markmill lanes. An attempt is picked
-(pick: of the notebook, else the first that passes), and OUTPUT is that of its run, with the comparison.
+With attempts= at an agent's step, --attempts or --backend it compares attempts of coding agents: with each backend, and
+so many times with each. The attempts have worktrees of their own, one base commit and one contract; the record of the
+comparison is a sweep. A backend that is not admitted, or cannot be used here, stays in the table with its reason. The
+table says of each attempt how it ended, what its tests said, whether it changed only what may be changed, how much it
+changed, and what it took. Attempts with the same letter have the same result tree. The tests and reviews of a tree run
+twice: where they differ they are flaky, and no attempt with that tree counts as passed. --pick takes an attempt: the
+first that passes, after which none is begun; the one that passes with the smallest change; or none. Without it pick: of
+the notebook decides, else the first that passes, and with --backend none: then a person chooses with markmill apply RUN.
+OUTPUT is the output notebook of that attempt, or else the notebook alone, with the comparison.
 
 With --outdated it takes folders and files, and runs only the notebooks below them (default: the repository)
 whose output is not current (see markmill status), each with the parameters that the output says it was given,
 to the same path, without the change of that run where the tree has it already. Uncommitted changes count, and
 are taken along, unless --dirty or --base says otherwise.
 
-Of a step that failed its traceback, or the end of what it printed, stands below its line on standard error.
+With --watch it runs again when the notebook or a file that its steps have read is saved, until Ctrl-C. A save during a
+run ends that run, whose record says so, and the next one begins: at the first step that read what was saved, or that
+was edited, with the steps before it carried over and their proof. Where that is not possible it says why, and runs them
+all. Where it is not known what the steps read, every save counts that Git does not ignore. Uncommitted changes are
+taken along: otherwise a save would change nothing. OUTPUT is written at the end of each run.
+
+A failed step shows its traceback, or the end of what it printed, below its line on standard error.
 
 Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by signal n.`,
 		Example: `  markmill run examples/system-health.md health.out.md -p threshold=0.5
   markmill run task.md -p name value -f params.yaml --only build,test
   markmill run report.md 'out/{region}-{month}.md' --matrix region=eu,us --matrix month=1..12 -j 4
   markmill run task.md --json | jq .status
-  markmill run task.md --continue last
+  markmill run task.md --backend claude,codex --attempts 3
+  markmill run --watch report.md report.out.md
   markmill run --outdated reports`,
-		Args: a.resumeArgs(o),
+		Args: a.runArgs(o),
 		RunE: func(c *cobra.Command, paths []string) error {
 			o.lanes.changed = c.Flags().Changed
-			if o.version {
+			switch whole, err := c.Flags().GetBool(helpAll); {
+			case whole || err != nil:
+				return cmp.Or(err, c.Help())
+			case o.version:
 				return a.printVersion()
-			}
-			if c.Flags().Changed("resume") {
-				return a.resume(c.Context(), paths, o)
-			}
-			if o.outdated {
+			case o.outdated:
 				return a.runOutdated(c.Context(), c, paths, o)
-			}
-			if o.goOn != "" {
-				return a.continueRun(c.Context(), paths, o)
+			case o.watch:
+				return a.watch(c, paths, o)
 			}
 			for _, name := range []string{"only", "from", "until"} {
 				if f := c.Flags().Lookup(name); f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
@@ -154,7 +164,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 	f.BoolVar(&o.req.Timings, "timings", false,
 		"note in a Jupyter OUTPUT when each cell ran, as nbclient does; it then differs from run to run")
 	f.BoolVar(&o.frozen, "frozen", false, "write no OUTPUT; fail where it would change, and show how")
-	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as inspect)")
+	f.BoolVar(&o.help, "help-notebook", false, "show the notebook's parameters and steps instead (as check --show)")
 	f.StringVarP(&o.req.Language, "language", "l", "", "`LANGUAGE` of steps that name none")
 	f.StringVar(&o.engineName, "engine", "", "for papermill's scripts: markmill, or nbclient for the same")
 	o.workOptions.flags(f, &o.req)
@@ -180,20 +190,31 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		"ignored files that the run reads, and leaves in the checkout if it passes, by a `PATTERN` such as data/**")
 	f.BoolVar(&o.dropDamaged, "drop-damaged", false,
 		"run an output notebook whose regions were edited; the edits are dropped")
-	f.StringVar(&o.resume, "resume", "",
-		"resume an interrupted `RUN` or sweep, with its notebook and its options (see runs resume)")
 	f.BoolVar(&o.outdated, "outdated", false, "run the notebooks below the paths whose output is not current")
-	f.StringVar(&o.goOn, "continue", "",
-		"continue `RUN` at its first step that did not pass, with NOTEBOOK as it is now (see runs fork)")
+	f.BoolVar(&o.watch, "watch", false, "run it again whenever something that it depends on is saved")
 	o.sweep.flags(f)
-	o.sweep.queueFlags(f)
-	f.IntVar(&o.lanes.attempts, "attempts", 0, "compare `N` attempts of the agent, in the place of attempts= of its "+
-		"step (see lanes)")
 	o.lanes.flags(f)
 	a.forceFlag(f)
 	o.viewFlags(f)
 	o.papermillFlags(f)
+	helpAllFlag(c)
 	return c
+}
+
+// runArgs checks the arguments of run.
+func (a *app) runArgs(o *runOptions) cobra.PositionalArgs {
+	return func(c *cobra.Command, words []string) error {
+		switch {
+		case o.version || c.Flags().Changed(helpAll):
+			return nil
+		case o.outdated:
+			return checkOutdated(c)
+		}
+		if err := args(1, 2)(c, words); err != nil {
+			return pipeHint(a.paramHint(err, words), len(words))
+		}
+		return nil
+	}
 }
 
 // defaultRunOptions are the options of a command that takes only some of those of run.
@@ -346,7 +367,7 @@ func (a *app) runNotebook(ctx context.Context, path, output string, o *runOption
 	case o.sweep.asked():
 		return a.sweepNotebook(ctx, path, output, o)
 	case o.lanes.changed != nil && o.lanes.changed("jobs"):
-		return usagef("--jobs is for sweeps and attempts: give --matrix NAME=VALUES, --params-table FILE, or " +
+		return usagef("--jobs is for sweeps and attempts: give --matrix NAME=VALUES, --table FILE, or " +
 			"--attempts N")
 	}
 	plan, output, err := a.plan(ctx, eng, path, output, o)
@@ -400,7 +421,7 @@ func (o *runOptions) setOutput(output string) (err error) {
 	left := cmp.Or(req.OutputForm, forms.Detect(req.Path, req.Source))
 	if req.Timings && (left != notebooks.FormJupyter || o.frozen) {
 		return usagef("--timings is for an OUTPUT that is written in Jupyter's form; the record has the times of " +
-			"every run (markmill runs show)")
+			"every run (markmill show)")
 	}
 	req.Frozen, req.Assets = o.frozen, api.AssetsFolder(name(output))
 	if req.OutputForm == "" && forms.IsJupyter(req.Path, req.Source) { // the pictures are in the file itself

@@ -19,27 +19,8 @@ import (
 	"markmill/engine/worktree/pool"
 	"markmill/render/plain"
 	"markmill/render/review"
-	"markmill/render/terminal"
 	"markmill/runs"
 )
-
-func (a *app) runsCommand() *cobra.Command {
-	list := a.runsList()
-	c := &cobra.Command{
-		Use: "runs", Short: "Work with recorded runs: list, show, log, verify, attest, apply, …",
-		Long: `Works on the runs that are kept for the repository around the working directory (outside one: those of no
-repository). RUN is an id, a part of one that is unique, or last.`,
-		Args: knownCommand, RunE: list.RunE,
-	}
-	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, a.runsShow(), a.runsLog(), a.runsVerify(), a.runsAttest(), a.runsApply(), a.runsRevert(),
-		a.runsFetch(),
-		a.runsResume(), a.runsFork(), a.runsAbort(), a.runsSteer(), a.runsReplay(), a.runsReconcile(), a.runsPrune(),
-		a.runsQuery(),
-		a.runsReindex(), a.runsStats(), a.runsCompare(), a.runsTrace(),
-		a.runsMaintenance(), a.runsPush(), a.runsPull(), a.runsAccept(), a.runsReject())
-	return c
-}
 
 // here is the store and the repository of the working directory.
 func (p *places) here() (runs.Store, *worktree.Source, error) {
@@ -113,27 +94,6 @@ func (p *places) engineHere(need string) (*engine.Engine, error) {
 	return eng, err
 }
 
-func (a *app) runsShow() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "show [RUN]", Args: args(0, 1),
-		Short:   "Show the inputs, steps and results of a run (default: the last one)",
-		Example: "  markmill runs show\n  markmill runs show last --json | jq .blockers",
-		RunE: func(_ *cobra.Command, words []string) error {
-			run, dir, err := a.find(wordOr(words, "last"))
-			if err != nil {
-				return err
-			}
-			if !asJSON {
-				return terminal.Show(a.stdout, run, a.decidedRecord(run, dir), a.colour(a.stdout))
-			}
-			return a.printRun(run, dir)
-		},
-	}
-	jsonFlag(c, &asJSON, "run")
-	return c
-}
-
 func wordOr(words []string, fallback string) string {
 	if len(words) == 0 {
 		return fallback
@@ -141,53 +101,44 @@ func wordOr(words []string, fallback string) string {
 	return words[0]
 }
 
-func (a *app) runsLog() *cobra.Command {
-	var stderr, patch bool
-	c := &cobra.Command{
-		Use: "log [RUN [STEP…]]", Short: "Print the raw output of a run's steps", Args: args(0, -1),
-		Long: `Prints what the steps wrote to standard output, in full, in the order of the steps. With ids of steps it prints
-only those. It prints the bytes of the record, except on a terminal: there only colours control anything.`,
-		Example: "  markmill runs log last verify\n  markmill runs log last --stderr\n" +
-			"  markmill runs log last change --patch",
-		RunE: func(_ *cobra.Command, words []string) error {
-			run, dir, err := a.find(wordOr(words, "last"))
-			if err != nil {
-				return err
-			}
-			var ids []string
-			for _, s := range run.Steps {
-				ids = append(ids, string(s.Planned.ID))
-			}
-			only := words[min(1, len(words)):]
-			for _, id := range only {
-				if !slices.Contains(ids, id) {
-					return usagef("run %s has no step %q; steps: %v", run.ID, id, ids)
-				}
-			}
-			for _, s := range run.Steps {
-				if s.Finished == nil || len(only) > 0 && !slices.Contains(only, string(s.Planned.ID)) {
-					continue
-				}
-				file := s.Finished.Stdout.File
-				if stderr {
-					file = s.Finished.Stderr.File
-				}
-				if patch {
-					file = ""
-					if s.Patch != nil {
-						file = s.Patch.Patch
-					}
-				}
-				if err := a.print(dir, file); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+// logOptions are the options of show --log.
+type logOptions struct {
+	step          string // its id, or allSteps
+	stderr, patch bool
+}
+
+// allSteps is the value of --log without one.
+const allSteps = " "
+
+// printLog prints what the steps of a run wrote, or one of them, in full: the bytes of the record, except on a terminal,
+// where only colours control anything.
+func (a *app) printLog(run *runs.Run, dir string, o logOptions) error {
+	var ids []string
+	for _, s := range run.Steps {
+		ids = append(ids, string(s.Planned.ID))
 	}
-	c.Flags().BoolVar(&stderr, "stderr", false, "print standard error instead")
-	c.Flags().BoolVar(&patch, "patch", false, "print what each step changed instead, as patches")
-	return c
+	if o.step != allSteps && !slices.Contains(ids, o.step) {
+		return usagef("run %s has no step %q; steps: %v", run.ID, o.step, ids)
+	}
+	for _, s := range run.Steps {
+		if s.Finished == nil || o.step != allSteps && o.step != string(s.Planned.ID) {
+			continue
+		}
+		file := s.Finished.Stdout.File
+		if o.stderr {
+			file = s.Finished.Stderr.File
+		}
+		if o.patch {
+			file = ""
+			if s.Patch != nil {
+				file = s.Patch.Patch
+			}
+		}
+		if err := a.print(dir, file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // print copies a file of a run directory to standard output; "" prints nothing.
@@ -206,13 +157,13 @@ func (a *app) print(dir, file string) error {
 	})
 }
 
-// verified is what runs verify --json prints.
+// verified is what verify --json prints.
 type verified struct {
 	Run      runs.RunID     `json:"run_id,omitzero"`
 	Sweep    runs.SweepID   `json:"sweep_id,omitzero"`
 	OK       bool           `json:"ok"`
 	Made     bool           `json:"made_here"`      // by this user, on this machine; false of a sweep
-	Proof    review.Level   `json:"proof,omitzero"` // of an output notebook
+	Proof    review.Level   `json:"proof,omitzero"` // claimed where something does not match
 	Findings []runs.Finding `json:"findings"`
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
 	// Carried lists the steps that ran in earlier runs.
@@ -222,13 +173,14 @@ type verified struct {
 	Notes     []string               `json:"notes,omitempty"` // what was not verified
 }
 
-func (a *app) runsVerify() *cobra.Command {
+func (a *app) verifyCommand() *cobra.Command {
 	var asJSON, signed bool
 	var allowed string
 	var again rerunOptions
 	var stdin bool
 	c := &cobra.Command{
-		Use: "verify RUN|SWEEP|DIR|OUTPUT", Short: "Recompute everything of a run from its bytes",
+		Use:   "verify [RUN|SWEEP|DIR|OUTPUT]",
+		Short: "Verify the whole record of a run from its bytes (default: the last one)",
 		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes of a run
 directory, and lists what does not match. An output notebook is verified by itself and against the run that
 made it, which is found by its digest: it is recorded when both match and this user made the run on this
@@ -241,7 +193,7 @@ pruned is listed as not looked at.
 
 A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is verified as well.
 The keys that count are those of --allowed-signers, or of allowed_signers of the policy. So are the decisions of
-operators (runs accept, runs reject): that they are of this record, follow one another, and that none is missing which
+operators (markmill runs accept, reject): that they are of this record, follow one another, and that none is missing which
 decisions.jsonl beside the runs has.
 
 With --rerun it verifies RUN and then runs its notebook again: in a clean clone of the repository, on the commit, with
@@ -253,28 +205,28 @@ The notebook is code: whoever made the record chose what runs here. Ctrl-C leave
 
 Exit codes: 0 everything matches, and with --rerun the same came of it; 1 something does not; 2 there is no such run, or
 it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
-		Example: "  markmill runs verify last\n  markmill runs verify health.out.md\n" +
-			"  markmill runs verify last --rerun",
-		Args: args(1, 1),
+		Example: "  markmill verify\n  markmill verify health.out.md\n  markmill verify last --rerun -n 3",
+		Args:    args(0, 1),
 		RunE: func(c *cobra.Command, words []string) error {
+			word := wordOr(words, "last")
 			again.allowed, again.json = allowed, asJSON
 			if again.rerun {
-				return a.verifyAgain(c, words[0], signed, again)
+				return a.verifyAgain(c, word, signed, again)
 			}
-			for _, name := range []string{"base", "parameters", "parameters-file", "parameters-raw", "parameters-yaml",
+			for _, name := range []string{"base", "number", "parameters", "parameters-file", "parameters-raw", "parameters-yaml",
 				"parameters-base64"} {
 				if c.Flags().Changed(name) {
 					return usagef("--%s is for --rerun", name)
 				}
 			}
-			dir, err := a.sweepNamed(words[0])
+			dir, err := a.sweepNamed(word)
 			if err == nil && dir == "" {
-				dir, err = a.lanesOutput(words[0])
+				dir, err = a.lanesOutput(word)
 			}
 			if err != nil || dir != "" {
 				return errors.Join(err, a.verifySweep(dir, allowed, signed, asJSON))
 			}
-			got, commits, err := a.verify(words[0], allowed)
+			got, commits, err := a.verify(word, allowed)
 			if err != nil {
 				return err
 			}
@@ -289,24 +241,24 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 			if out.Findings == nil {
 				out.Findings = []runs.Finding{}
 			}
-			proof := ""
-			if info, err := os.Stat(words[0]); err == nil && info.Mode().IsRegular() {
-				out.Proof = review.Claimed
-				if out.OK {
-					switch {
-					case got.Signed.Counts():
-						out.Proof = review.Signed
-					case got.Made:
-						out.Proof = review.Recorded
-					}
-					proof = "; " + words[0] + " is " + string(out.Proof)
-				}
+			out.Proof = review.Claimed
+			switch {
+			case out.OK && got.Signed.Counts():
+				out.Proof = review.Signed
+			case out.OK && got.Made:
+				out.Proof = review.Recorded
 			}
+			info, err := os.Stat(word)
+			output := err == nil && info.Mode().IsRegular()
 			holds := ""
 			if out.OK && !asJSON {
-				holds = holdsWords(words[0], got, commits) + proof
-			} else if out.Proof != "" && !asJSON {
-				out.Findings = append(out.Findings, runs.Finding{Where: words[0],
+				if holds = holdsWords(word, got, commits); output {
+					holds += "; " + word + " is " + string(out.Proof)
+				} else if out.Proof != review.Claimed {
+					holds += "; it is " + string(out.Proof)
+				}
+			} else if output && !asJSON {
+				out.Findings = append(out.Findings, runs.Finding{Where: word,
 					Message: "is only claimed: nothing but the notebook itself says what its run did"})
 			}
 			return a.printVerified(out, holds, asJSON)
@@ -317,6 +269,7 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 	c.Flags().StringVar(&allowed, "allowed-signers", "",
 		"file with the keys that count (default: allowed_signers of the policy)")
 	c.Flags().BoolVar(&again.rerun, "rerun", false, "run it again in a clean clone, and compare what comes of it")
+	c.Flags().IntVarP(&again.number, "number", "n", 1, "with --rerun: up to `N` times, until a result differs")
 	c.Flags().StringVar(&again.base, "base", "",
 		"with --rerun: begin with the commit `REV`; what it has of the run's change is taken back first")
 	a.paramFlags(c.Flags(), &again.given, &stdin)
@@ -389,9 +342,9 @@ func (a *app) runsPrune() *cobra.Command {
 		Use: "prune", Short: "Remove old runs", Args: args(0, 0),
 		Long: `Removes runs that are older than --days and not among the newest --keep, and the worktrees kept for reuse
 that no run has used for --days. A run that is still going is not removed. The record of a sweep goes with the last
-of its runs. The repository is not changed: refs that runs fetch made stay until markmill runs reconcile
---remove-refs. Each run prunes at its end;
-markmill runs maintenance shows what would be removed, and has the system prune every day.`,
+of its runs. The repository is not changed: refs that runs fetch made stay until markmill runs maintain
+reconcile --remove-refs. Each run prunes at its end;
+markmill runs sizes shows what would be removed, and runs maintain install has the system prune every day.`,
 		Example: "  markmill runs prune --keep 50 --days 7",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, src, err := a.hereOr(repo)

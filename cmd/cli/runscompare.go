@@ -12,14 +12,7 @@ import (
 	"markmill/render/sheet"
 )
 
-// compareRunsOptions are the options of markmill runs compare.
-type compareRunsOptions struct {
-	html, format  string
-	lower, higher []string
-	json          bool
-}
-
-// comparedRuns is what runs compare --json prints.
+// comparedRuns is what diff --values --json prints.
 type comparedRuns struct {
 	Runs []*sheet.ComparedRun `json:"runs"`
 	// Same are the parameters with the same value in all runs.
@@ -36,45 +29,39 @@ type comparedMark struct {
 	Mark   sheet.Mark `json:"mark"`   // best, worst; lowest, highest where it is not known which values are better
 }
 
-func (a *app) runsCompare() *cobra.Command {
-	var opt compareRunsOptions
-	c := &cobra.Command{
-		Use: "compare RUN|SWEEP|FILE|DIR...", Short: "Compare runs in one table, with the best and the worst marked",
-		Args: args(1, -1),
-		Long: `Shows runs in one table: the parameters that differ, scraps, tests, the size of the change, and the time. It
-takes what markmill scraps takes (ids of runs, last, sweeps, output notebooks, folders, REV:PATH), and archives
-of runs. An output notebook stands for its run, if that is kept here.
-
-In each column of numbers the best value has ★ and the worst ▾. More passed tests, fewer failed ones and less
-time are better. Of a scrap the name says it where it is usual: loss, error, rmse, latency and the like are
-better when lower, accuracy, score, auc, throughput and the like when higher. --lower and --higher say it of
-others; without, ↓ is the lowest value and ↑ the highest, as for the size of a change. A run that did not
-pass is never the best, and its time does not count.
-
-Exit codes: 0 compared, 2 a run cannot be read, or there is only one.`,
-		Example: "  markmill runs compare last 20260131T1200 --lower cost\n" +
-			"  markmill runs compare last-sweep --html sweep.html\n" +
-			"  markmill runs compare out/*.md --format markdown",
-		RunE: func(_ *cobra.Command, words []string) error { return troubled(a.compareRuns(opt, words)) },
+// several reports whether the words of diff are runs whose values are compared, rather than two documents.
+func (a *app) several(opt diffOptions, words []string, dash int) (bool, error) {
+	if opt.values || opt.git || dash >= 0 {
+		return opt.values, nil
 	}
-	f := c.Flags()
-	f.StringVar(&opt.html, "html", "", "write a page to this `PAGE` (- is standard output); it loads nothing")
-	f.StringVar(&opt.format, "format", "table", "table, markdown or csv")
-	f.StringArrayVar(&opt.lower, "lower", nil, "lower values of this scrap are better; repeatable")
-	f.StringArrayVar(&opt.higher, "higher", nil, "higher values of this scrap are better; repeatable")
-	jsonFlag(c, &opt.json, "runs-compare")
-	return c
+	if len(words) != 1 {
+		return len(words) > 2, nil
+	}
+	dir, err := a.sweepNamed(words[0])
+	return dir != "", err
 }
 
-func (a *app) compareRuns(opt compareRunsOptions, words []string) error {
-	switch {
-	case !slices.Contains([]string{"table", "markdown", "csv"}, opt.format):
-		return usagef("--format %s: the formats are table, markdown and csv", opt.format)
-	case opt.json && opt.format != "table":
-		return usagef("--json and --format exclude each other")
+// compareRuns compares the values of runs in a table.
+func (a *app) compareRuns(c *cobra.Command, opt diffOptions, words []string) error {
+	for _, name := range []string{"all", "git", "tolerance", "max-bytes"} {
+		if c.Flags().Changed(name) {
+			return usagef("--%s compares two documents; leave it out for a table of values", name)
+		}
 	}
-	if err := a.checkTarget("--html", opt.html); err != nil {
-		return err
+	format := "table"
+	forms := 0
+	for name, on := range map[string]bool{"markdown": opt.markdown, "html": opt.html, "json": opt.json,
+		"csv": opt.format == "csv"} {
+		if on {
+			format = name
+			forms++
+		}
+	}
+	switch {
+	case forms > 1:
+		return usagef("--markdown, --html, --json and --format exclude each other")
+	case opt.format != "" && opt.format != "csv":
+		return usagef("--format %s is not known of a table of values; there is csv", opt.format)
 	}
 	list, err := a.lookup().Compared(words)
 	if err != nil {
@@ -89,30 +76,25 @@ func (a *app) compareRuns(opt compareRunsOptions, words []string) error {
 			return usagef("none of the runs has a scrap %s", name)
 		}
 	}
-	if opt.html != "" {
-		if err := a.writeResult("--html", opt.html, html.Compared(t)); err != nil {
-			return err
-		}
-		if !opt.json {
-			return nil
-		}
-	}
-	if opt.json {
+	switch format {
+	case "html":
+		return a.shownText(html.Compared(t))
+	case "json":
 		return a.printJSON("runs-compare", comparedDocument(t))
 	}
-	if err := a.shown(func(w io.Writer) error { return t.Write(w, opt.format) }); err != nil {
+	if err := a.shown(func(w io.Writer) error { return t.Write(w, format) }); err != nil {
 		return err
 	}
 	for _, words := range t.SameWords() {
 		a.tell("the same in all: %s\n", plain.Escape(words))
 	}
-	if legend := t.Legend(); legend != "" && opt.format == "table" {
+	if legend := t.Legend(); legend != "" && format == "table" {
 		a.tell("%s\n", legend)
 	}
 	return nil
 }
 
-func (o *compareRunsOptions) better(scrap string) sheet.Better {
+func (o *diffOptions) better(scrap string) sheet.Better {
 	switch {
 	case slices.Contains(o.lower, scrap):
 		return sheet.Lower

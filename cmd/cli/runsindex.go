@@ -73,7 +73,7 @@ read the index bring it up to date, and make a damaged one again by themselves. 
 changed after its run, and for a machine that lost its power. The records are only read.
 
 Exit codes: 0 made, 1 it cannot be written, 2 usage, 130 interrupted.`,
-		Example: "  markmill runs reindex\n  markmill runs reindex --json",
+		Example: "  markmill runs maintain reindex\n  markmill runs maintain reindex --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, _, err := a.here()
 			if err != nil {

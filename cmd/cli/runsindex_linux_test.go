@@ -76,7 +76,7 @@ func (b *indexBed) run(n int, want int) {
 // listed wants the runs with these values of n, and no error.
 func (b *indexBed) listed(want ...int) {
 	b.Helper()
-	out, said, code := b.markmill("runs", "list", "--param", "n>=0", "--sort", "param:n", "--json")
+	out, said, code := b.markmill("list", "--param", "n>=0", "--sort", "param:n", "--json")
 	var doc struct {
 		Runs []struct {
 			Status runs.Status    `json:"status"`

@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"markmill/engine/worktree"
 	"markmill/render/plain"
+	"markmill/render/sheet"
 	"markmill/render/terminal"
 	"markmill/runs"
 	"markmill/runs/index"
 )
 
-// listedRuns is what runs list --json prints.
+// listedRuns is what list --json prints.
 type listedRuns struct {
 	Runs []index.Item `json:"runs"`
 }
@@ -25,18 +27,22 @@ type listedRuns struct {
 var listStatuses = []runs.Status{runs.Pass, runs.Fail, runs.Blocked, runs.Partial, runs.Interrupted, runs.Running,
 	runs.Damaged}
 
-// listOptions are the options of markmill runs list.
+// listOptions are the options of markmill list.
 type listOptions struct {
 	status, params, scraps, sort []string
 	notebook, since, until, base string
 	limit                        int
 	json                         bool
+	stats                        bool
+	query                        string // SQL
+	timeout                      time.Duration
+	table                        scrapsOptions
 }
 
-func (a *app) runsList() *cobra.Command {
+func (a *app) listCommand() *cobra.Command {
 	var opt listOptions
 	c := &cobra.Command{
-		Use: "list", Short: "List the runs, newest first", Args: args(0, 0),
+		Use: "list", Short: "List the runs, newest first; --query SQL, --stats", Args: args(0, 0),
 		Long: `Lists the runs that are kept, each with the first reason why it did not pass. Options choose among them; all
 of them must hold. A condition is a name, one of = != < <= > >=, and a value. Numbers are compared as
 numbers. A run without the parameter or the scrap does not meet a condition on it. The values that --param,
@@ -45,14 +51,38 @@ numbers. A run without the parameter or the scrap does not meet a condition on i
 A time is a date (2026-01-31), a date and time (2026-01-31T12:00:00Z), or an age: 30m, 12h, 7d, 2w. Dates are
 those of UTC, as in the list.
 
-The list is read from .markmill/index.db, which is brought up to date first (docs/index.md).
+--stats counts the runs by notebook instead: how many passed of those that passed or failed, the median and the 95th
+percentile of their time, when one passed last, and how much disk their records use. With --notebook it also shows each
+step, the slowest runs, and what is flaky: runs with the same source, base commit and parameters, some of which passed
+and some failed.
 
-Exit codes: 0 listed, 1 the records cannot be read, 2 usage.`,
-		Example: "  markmill runs list --limit 20\n" +
-			"  markmill runs list --status fail --since 7d\n" +
-			"  markmill runs list --notebook report.md --param region=eu --scrap 'loss<0.2' --sort scrap:loss\n" +
-			"  markmill runs list --json | jq '.runs[] | select(.status != \"pass\")'",
-		RunE: func(c *cobra.Command, _ []string) error { return a.listRuns(c, opt) },
+--query runs one SELECT of SQLite over the views runs, steps, parameters, scraps, agents, checks, tests, blockers and
+changes, which docs/index.md describes. SQL of - is read from standard input. Nothing but reading is possible: a
+statement that writes, attaches, sets a PRAGMA or opens a file is refused. A table leaves out columns in which every
+value is NULL; the other formats have all columns.
+
+All are read from .markmill/index.db, which is brought up to date first (docs/index.md).
+
+Exit codes: 0 listed, 1 the records cannot be read or the time is over, 2 usage, or the query is wrong.`,
+		Example: "  markmill list --limit 20\n" +
+			"  markmill list --status fail --since 7d\n" +
+			"  markmill list --notebook report.md --param region=eu --scrap 'loss<0.2' --sort scrap:loss\n" +
+			"  markmill list --json | jq '.runs[] | select(.status != \"pass\")'\n" +
+			"  markmill list --stats --since 30d\n" +
+			"  markmill list --query 'SELECT status, count(*) AS runs FROM runs GROUP BY status'\n" +
+			"  markmill list --query 'SELECT * FROM steps' -o steps.parquet",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := opt.check(c); err != nil {
+				return err
+			}
+			switch {
+			case opt.stats:
+				return a.listStats(c, opt)
+			case c.Flags().Changed("query"):
+				return a.query(c, opt)
+			}
+			return a.listRuns(c, opt)
+		},
 	}
 	f := c.Flags()
 	f.StringSliceVar(&opt.status, "status", nil, "only runs with one of these: "+joinedStatuses())
@@ -67,8 +97,42 @@ Exit codes: 0 listed, 1 the records cannot be read, 2 usage.`,
 	f.StringSliceVar(&opt.sort, "sort", nil,
 		"started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; "+
 			"--sort=-KEY has the largest first")
-	jsonFlag(c, &opt.json, "runs-list")
+	f.BoolVar(&opt.stats, "stats", false, "show how often the runs of each notebook pass, how long they take, which are flaky")
+	f.StringVar(&opt.query, "query", "", "query the index of the runs in `SQL`, read-only")
+	f.StringVar(&opt.table.format, "format", "",
+		"with --query: "+strings.Join(sheet.Formats, ", ")+" (default: by the extension of --output, else table)")
+	f.StringVarP(&opt.table.output, "output", "o", "", "with --query: write to a `FILE` instead of standard output")
+	f.DurationVar(&opt.timeout, "timeout", 30*time.Second, "with --query: end it after this `TIME`, as in 10s or 2m")
+	f.BoolVar(&opt.json, "json", false,
+		"print one JSON object (docs/schemas/runs-list.json; runs-stats.json, runs-query.json)")
 	return c
+}
+
+// check returns an error for options that exclude each other.
+func (o *listOptions) check(c *cobra.Command) error {
+	changed := c.Flags().Changed
+	way, takes := "", []string(nil)
+	switch {
+	case changed("query"):
+		way, takes = "--query", []string{"query", "format", "output", "timeout", "json"}
+	case o.stats:
+		way, takes = "--stats", []string{"stats", "notebook", "since", "json"}
+	}
+	var wrong string
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if way != "" && !slices.Contains(takes, f.Name) {
+			wrong = f.Name
+		}
+	})
+	if wrong != "" {
+		return usagef("%s and --%s exclude each other", way, wrong)
+	}
+	for _, name := range []string{"format", "output", "timeout"} {
+		if way == "" && changed(name) {
+			return usagef("--%s is for --query", name)
+		}
+	}
+	return nil
 }
 
 func joinedStatuses() string { return plain.Some(listStatuses, len(listStatuses)) }

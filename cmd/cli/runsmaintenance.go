@@ -16,20 +16,21 @@ import (
 	"markmill/runs"
 )
 
-func (a *app) runsMaintenance() *cobra.Command {
+func (a *app) runsSizes() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "maintenance", Short: "Show what is kept, how much it is, and what pruning would remove",
+		Use: "sizes", Short: "Show what is kept, how much it is, and what pruning would remove",
 		Long: `Shows how much disk the records, sweeps and the index use, and the folders that all repositories share:
 worktrees kept for reuse, work (private folders of runs that are going, or whose worktree was kept) and caches (of the
 programs that steps call). Below it stands what markmill runs prune would remove now, when the next run becomes old
 enough, and who prunes. Nothing is changed.
 
-Every run prunes at its end. install has the system do it every day, for a repository that rests.
+Every run prunes at its end. markmill runs maintain install has the system do it every day, for a repository that
+rests.
 
 Exit codes: 0 shown, 1 something cannot be read, 2 usage.`,
-		Example: "  markmill runs maintenance\n  markmill runs maintenance --json | jq .due_bytes",
-		Args:    knownCommand,
+		Example: "  markmill runs sizes\n  markmill runs sizes --json | jq .due_bytes",
+		Args:    args(0, 0),
 		RunE: func(c *cobra.Command, _ []string) error {
 			store, schedule, cfg, err := a.schedule()
 			if err != nil {
@@ -64,7 +65,7 @@ func (a *app) printMaintenance(r *maintenance.Report, s *maintenance.Schedule) e
 			return err
 		}
 	}
-	next, daily := "", "every run, at its end; markmill runs maintenance install has the system do it every day"
+	next, daily := "", "every run, at its end; markmill runs maintain install has the system do it every day"
 	if at := r.Due.Next; !at.IsZero() {
 		next = "; the next is due at " + at.UTC().Format(time.DateTime) + "Z"
 	}
@@ -126,7 +127,7 @@ Other units and lines are not touched, and installing again is harmless. The tim
 user is logged in, or always after loginctl enable-linger.
 
 Exit codes: 0 installed, 1 systemctl or crontab failed, 2 there is neither.`,
-		Example: "  markmill runs maintenance install --dry-run\n  markmill runs maintenance install",
+		Example: "  markmill runs maintain install --dry-run\n  markmill runs maintain install",
 		RunE: func(*cobra.Command, []string) error {
 			_, s, _, err := a.schedule()
 			if err != nil {
@@ -174,7 +175,7 @@ func (a *app) maintenanceRemove() *cobra.Command {
 Remove them before you move or delete the repository.
 
 Exit codes: 0 removed, or there was none; 1 systemctl or crontab failed.`,
-		Example: "  markmill runs maintenance remove",
+		Example: "  markmill runs maintain remove",
 		RunE: func(*cobra.Command, []string) error {
 			_, s, _, err := a.schedule()
 			if err != nil {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,39 +14,15 @@ import (
 	"markmill/runs/index"
 )
 
-func (a *app) runsQuery() *cobra.Command {
-	var opt scrapsOptions
-	var timeout time.Duration
-	c := &cobra.Command{
-		Use: "query SQL", Short: "Query the index of the runs in SQL, read-only", Args: args(1, 1),
-		Long: `Runs one SELECT of SQLite over the views runs, steps, parameters, scraps, agents, checks, tests, blockers and
-changes, which docs/index.md describes. SQL of - is read from standard input. The index is brought up to date
-first. Nothing but reading is possible: a statement that writes, attaches, sets a PRAGMA or opens a file is refused.
-
-A table leaves out columns in which every value is NULL; the other formats have all columns.
-
-Exit codes: 0 answered, 1 the records cannot be read or the time is over, 2 the query is wrong.`,
-		Example: "  markmill runs query 'SELECT status, count(*) AS runs FROM runs GROUP BY status'\n" +
-			"  markmill runs query \"SELECT run_id, value FROM scraps WHERE name = 'loss' ORDER BY number LIMIT 5\" " +
-			"--format csv\n  markmill runs query 'SELECT * FROM steps' -o steps.parquet",
-		RunE: func(c *cobra.Command, words []string) error { return a.query(c, words[0], opt, timeout) },
-	}
-	f := c.Flags()
-	f.StringVar(&opt.format, "format", "",
-		strings.Join(sheet.Formats, ", ")+" (default: by the extension of --output, else table)")
-	f.StringVarP(&opt.output, "output", "o", "", "write to a file instead of standard output")
-	f.DurationVar(&timeout, "timeout", 30*time.Second, "end the query after this time, as in 10s or 2m")
-	jsonFlag(c, &opt.json, "runs-query")
-	return c
-}
-
-// queried is what runs query --json prints.
+// queried is what list --query --json prints.
 type queried struct {
 	Columns []string  `json:"columns"`
 	Rows    codec.Raw `json:"rows"` // an object a row, with every column
 }
 
-func (a *app) query(c *cobra.Command, query string, opt scrapsOptions, timeout time.Duration) error {
+func (a *app) query(c *cobra.Command, o listOptions) error {
+	query, timeout, opt := o.query, o.timeout, o.table
+	opt.json = o.json
 	if err := a.settleTable(&opt); err != nil {
 		return err
 	}

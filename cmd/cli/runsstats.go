@@ -15,38 +15,18 @@ import (
 	"markmill/runs/index"
 )
 
-// runStats is what runs stats --json prints.
+// runStats is what list --stats --json prints.
 type runStats struct {
 	Notebooks []*index.Stats `json:"notebooks"` // those with the most runs first
 	DiskUse   int64          `json:"disk_use"`  // bytes of the records
 }
 
-func (a *app) runsStats() *cobra.Command {
-	var asJSON bool
-	var since string
-	c := &cobra.Command{
-		Use:   "stats [NOTEBOOK]",
-		Short: "Show how often runs pass, how long they and their steps take, and which are flaky",
-		Args:  args(0, 1),
-		Long: `Counts the runs that are kept, by notebook: how many passed of those that passed or failed, the median and
-the 95th percentile of their time, when one passed last, and how much disk their records use. With NOTEBOOK
-(its path, the end of it, or a pattern), it also shows each step, the slowest runs, and what is flaky: runs
-with the same source, base commit and parameters, some of which passed and some failed.
-
-Exit codes: 0 counted, 1 the records cannot be read, 2 usage.`,
-		Example: "  markmill runs stats\n  markmill runs stats report.md --since 30d\n" +
-			"  markmill runs stats --json | jq '.notebooks[] | select(.pass_rate < 0.9) | .notebook'",
-		RunE: func(c *cobra.Command, words []string) error {
-			from, err := timeOption("--since", since, a.now())
-			if err != nil {
-				return err
-			}
-			return a.stats(c, index.Filter{Notebook: wordOr(words, ""), Since: from}, asJSON)
-		},
+func (a *app) listStats(c *cobra.Command, opt listOptions) error {
+	from, err := timeOption("--since", opt.since, a.now())
+	if err != nil {
+		return err
 	}
-	jsonFlag(c, &asJSON, "runs-stats")
-	c.Flags().StringVar(&since, "since", "", "only runs that started at this time or later: 2026-01-31, 12h, 7d")
-	return c
+	return a.stats(c, index.Filter{Notebook: opt.notebook, Since: from}, opt.json)
 }
 
 func (a *app) stats(c *cobra.Command, filter index.Filter, asJSON bool) error {

@@ -16,7 +16,7 @@ import (
 	"markmill/runs"
 )
 
-// tracedRun is what runs trace --json prints.
+// tracedRun is what show --trace --json prints.
 type tracedRun struct {
 	Run     runs.RunID `json:"run_id"`
 	Seconds float64    `json:"seconds"` // that the whole run took
@@ -35,49 +35,26 @@ type tracedSpan struct {
 	Failed  string    `json:"failed,omitempty"` // why it failed: of a step its status, else the error
 }
 
-func (a *app) runsTrace() *cobra.Command {
-	var asJSON, export bool
-	c := &cobra.Command{
-		Use: "trace [RUN|DIR|ARCHIVE]", Args: args(0, 1),
-		Short: "Show where the time of a run went, as a tree (default: the last one)",
-		Long: `Shows the parts of a run with their times: planning, the worktree, each step (the start of its interpreter,
-its code, and the recording of what it changed), the checks, and the views. "else" is the time of a part that is in none of
-those below it. RUN is an id, a part of one, or last; DIR is a run directory and ARCHIVE a tar archive of one.
-
-With OTEL_EXPORTER_OTLP_ENDPOINT in the environment, each run sends its trace to that OpenTelemetry collector when it
-ends, in at most a second; if that fails, the run is as it would be, and one line says so. --export sends the trace of a
-run that is kept. It is what trace.jsonl of the record holds: the ids and statuses of steps, and times; no code and
-no output. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS have their usual meaning, and http/json is
-the one protocol.
-
-Exit codes: 0 shown, and with --export sent; 1 it could not be sent, or the record cannot be read; 2 there is no such
-run, or no collector.`,
-		Example: "  markmill runs trace\n  markmill runs trace last --json | jq '.spans[] | select(.share > 0.1) | " +
-			".name'\n  OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 markmill runs trace last --export",
-		RunE: func(c *cobra.Command, words []string) error {
-			record, err := a.lookup().Record(wordOr(words, "last"))
-			if err != nil {
-				return err
-			}
-			trace, err := record.Trace()
-			if err != nil {
-				return err
-			}
-			switch {
-			case asJSON:
-				err = a.printJSON("runs-trace", tracedDocument(trace))
-			case !export:
-				err = a.printTrace(tracedDocument(trace))
-			}
-			if err != nil || !export {
-				return err
-			}
-			return a.export(c, trace)
-		},
+// showTrace shows where the time of a run went, or sends its trace.
+func (a *app) showTrace(c *cobra.Command, word string, o showOptions) error {
+	record, err := a.lookup().Record(word)
+	if err != nil {
+		return err
 	}
-	c.Flags().BoolVar(&export, "export", false, "send it to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names")
-	jsonFlag(c, &asJSON, "runs-trace")
-	return c
+	trace, err := record.Trace()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		err = a.printJSON("runs-trace", tracedDocument(trace))
+	case !o.export:
+		err = a.printTrace(tracedDocument(trace))
+	}
+	if err != nil || !o.export {
+		return err
+	}
+	return a.export(c, trace)
 }
 
 func tracedDocument(trace *runs.Trace) tracedRun {

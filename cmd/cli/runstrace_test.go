@@ -150,7 +150,7 @@ func TestTraceExport(t *testing.T) {
 		t.Errorf("a secret is sent: %s", sent[0])
 	}
 	// the record gives the same, also as an archive
-	if out, said, code := markmill(server.URL, "runs", "trace", "last", "--export", "--json"); code != exitPass ||
+	if out, said, code := markmill(server.URL, "show", "--trace", "last", "--export", "--json"); code != exitPass ||
 		!strings.Contains(said, "sent ") || !strings.Contains(out, `"name": "views"`) {
 		t.Errorf("exit %d: %s%s", code, said, out)
 	}
@@ -174,11 +174,11 @@ func TestTraceExport(t *testing.T) {
 			!strings.Contains(said, c.want) || strings.Contains(said, "secret-header") {
 			t.Errorf("%s %v: exit %d: %s", c.address, c.args, code, said)
 		}
-		if _, said, code := markmill(c.address, "runs", "list"); code != exitPass || said != "" {
+		if _, said, code := markmill(c.address, "list"); code != exitPass || said != "" {
 			t.Errorf("%s: exit %d: %s", c.address, code, said)
 		}
 	}
-	if _, said, code := markmill("http://127.0.0.1:1", "runs", "trace", "--export"); code != exitFail ||
+	if _, said, code := markmill("http://127.0.0.1:1", "show", "--trace", "--export"); code != exitFail ||
 		!strings.Contains(said, "refused") {
 		t.Errorf("exit %d: %s", code, said)
 	}

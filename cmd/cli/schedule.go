@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -30,19 +28,11 @@ type scheduledNotebooks struct {
 }
 
 func (a *app) scheduleCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "schedule", Short: "List and run the notebooks that are scheduled", Args: knownCommand,
-		Long: `Lists the notebooks of the repository whose front matter has schedule:, as markmill schedule list.
-docs/schedules.md describes when a notebook is due, and how it runs.
-
-Exit codes: as of its commands.`,
-		Example: "  markmill schedule\n  markmill schedule next report.md -n 5\n  markmill schedule run-due",
-	}
-	list := a.scheduleList()
-	c.RunE = func(*cobra.Command, []string) error { return list.RunE(c, nil) }
-	c.AddCommand(list, a.scheduleNext(), a.scheduleRunDue(), a.schedulePause(), a.scheduleResume(),
-		a.scheduleInstall(), a.scheduleRemove())
-	return c
+	return groupOf("schedule", "list, pause and run the notebooks that are scheduled; install a timer; serve",
+		`Lists and runs the notebooks of the repository whose front matter has schedule:. docs/schedules.md describes when a
+notebook is due, and how it runs.`,
+		a.scheduleList(), a.scheduleNext(), a.scheduleRunDue(), a.schedulePause(), a.scheduleUnpause(),
+		a.scheduleInstall(), a.scheduleRemove(), a.scheduleServe())
 }
 
 // scheduleHere is the repository here and its store: without one nothing is scheduled.
@@ -237,15 +227,15 @@ Exit codes: 0 it is paused, 2 it is not scheduled, 3 the queue cannot be reached
 	return c
 }
 
-func (a *app) scheduleResume() *cobra.Command {
+func (a *app) scheduleUnpause() *cobra.Command {
 	var reason string
 	var o queueOptions
 	c := &cobra.Command{
-		Use: "resume NOTEBOOK", Short: "Resume the schedule of a notebook", Args: args(1, 1),
+		Use: "unpause NOTEBOOK", Short: "Let a paused notebook run again when it is due", Args: args(1, 1),
 		Long: `Ends the pause of a notebook. It runs at its next due time.
 
-Exit codes: 0 it is resumed, 2 it is not scheduled, or not paused, 3 the queue cannot be reached.`,
-		Example: "  markmill schedule resume report.md",
+Exit codes: 0 it runs again, 2 it is not scheduled, or not paused, 3 the queue cannot be reached.`,
+		Example: "  markmill schedule unpause report.md",
 		RunE: func(c *cobra.Command, words []string) error {
 			return a.changeSchedule(c.Context(), words[0], false, reason, &o)
 		},
@@ -284,8 +274,7 @@ func (a *app) changeSchedule(ctx context.Context, path string, pause bool, reaso
 		if err != nil {
 			return err
 		}
-		_, none := os.Stat(filepath.Join(store.Dir, "queue", "nats"))
-		if o.URL != "" || a.env("MARKMILL_NATS") != "" || none == nil {
+		if a.hasQueue(store, o) {
 			if err := a.changeInQueue(n.Path, pause, reason, o); err != nil {
 				return err
 			}
@@ -305,7 +294,7 @@ func (a *app) changeInQueue(notebook string, pause bool, reason string, o *queue
 	if pause {
 		do = "pause-schedule"
 	}
-	cmd, err := a.serverWith(o, "jobs", do, "--reason="+reason, "--", notebook)
+	cmd, err := a.serverWith(o, "queue", do, "--reason="+reason, "--", notebook)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (a *app) unwatched(ctx context.Context, store runs.Store, src *worktree.Sou
 	switch {
 	case looked.Time.IsZero() && kind == "":
 		return fmt.Sprintf("%s scheduled, and nothing runs what is due: let markmill schedule install --write have "+
-			"the system do it, or run markmill scheduler (one on another machine is not seen from here)",
+			"the system do it, or run markmill schedule serve (one on another machine is not seen from here)",
 			is(plain.Counted(len(list), "notebook"), len(list))), nil
 	case looked.Time.IsZero(): // it was installed a moment ago, or it does not work
 		since, last = now.Add(-time.Hour), kind+" never did"

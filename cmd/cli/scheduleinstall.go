@@ -33,7 +33,7 @@ func (a *app) scheduleInstall() *cobra.Command {
 	var systemd, cron, write bool
 	c := &cobra.Command{
 		Use: "install", Short: "Install a timer or a crontab line that runs what is due", Args: args(0, 0),
-		Long: `Prints a service and a timer for the user's systemd, or a line for the user's crontab, that call markmill schedule
+		Long: `Prints a service and a timer for the user's systemd, or a line for the user's crontab, that call markmill schedule list
 run-due for this repository every minute. With --write it installs them; other units and lines are not touched, and
 installing again is harmless. Without --systemd and --crontab it uses systemd where that runs. A user's systemd timers
 run while the user is logged in, or always after loginctl enable-linger.

@@ -6,19 +6,19 @@ import (
 	"markmill/engine/queue"
 )
 
-func (a *app) schedulerCommand() *cobra.Command {
+func (a *app) scheduleServe() *cobra.Command {
 	var o queueOptions
 	to := queue.DefaultQueue
 	c := &cobra.Command{
-		Use: "scheduler", Short: "Submit the scheduled notebooks of a repository when they are due", Args: args(0, 0),
+		Use: "serve", Short: "Submit the scheduled notebooks of a repository when they are due", Args: args(0, 0),
 		Long: `Submits every notebook of the repository whose front matter has schedule: when it is due, for a worker to run
-(markmill worker --schedule does both). When a job ends, its record is fetched into .markmill/runs, and its output is
+(markmill queue worker --schedule does both). When a job ends, its record is fetched into .markmill/runs, and its output is
 written. Of several schedulers of a queue only one is active; another takes over when it has been silent for 30 s. The
 id of a job is made of the notebook and the due time, so each due time is submitted once, whoever submits it.
 
 Exit codes: 0 it was stopped, 2 usage, 3 the queue cannot be reached.`,
-		Example: "  markmill scheduler\n" +
-			"  markmill scheduler --nats tls://queue.example:4222 --nats-creds scheduler.creds",
+		Example: "  markmill schedule serve\n" +
+			"  markmill schedule serve --nats tls://queue.example:4222 --nats-creds scheduler.creds",
 		RunE: func(*cobra.Command, []string) error {
 			if err := queue.CheckName("--queue", to); err != nil {
 				return err

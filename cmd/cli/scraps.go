@@ -16,7 +16,7 @@ import (
 	"markmill/render/sheet"
 )
 
-// scrapsOptions are the options of markmill scraps.
+// scrapsOptions are the options of markmill notebook scraps.
 type scrapsOptions struct {
 	format, output string
 	long, noParams bool
@@ -47,9 +47,9 @@ they are, values of several types become text.
 
 Exit codes: 0 everything was read, 1 something could not be read (see standard error; the rest is shown), 2
 usage.`,
-		Example: "  markmill scraps last\n  markmill scraps HEAD~1:sweep\n" +
-			"  markmill scraps sweep/ --name 'loss*'\n  markmill scraps last-sweep -o results.parquet\n" +
-			"  markmill scraps --long --format jsonl 'sweep/*.ipynb' | jq -c 'select(.type == \"table\")'",
+		Example: "  markmill notebook scraps last\n  markmill notebook scraps HEAD~1:sweep\n" +
+			"  markmill notebook scraps sweep/ --name 'loss*'\n  markmill notebook scraps last-sweep -o results.parquet\n" +
+			"  markmill notebook scraps --long --format jsonl 'sweep/*.ipynb' | jq -c 'select(.type == \"table\")'",
 		Args: args(1, -1),
 		RunE: func(_ *cobra.Command, words []string) error { return a.scraps(opt, words) },
 	}
@@ -98,7 +98,7 @@ func (a *app) scraps(opt scrapsOptions, words []string) error {
 	}
 	if made.Elided > 0 {
 		a.tell("markmill: left out: %d that are too long for an output notebook, and in no run that is kept here: "+
-			"markmill scraps RUN shows them where the run is\n", made.Elided)
+			"markmill notebook scraps RUN shows them where the run is\n", made.Elided)
 	}
 	return passIf(!failed)
 }

@@ -319,7 +319,7 @@ func TestServeChecks(t *testing.T) {
 	look := func(state string) {
 		t.Helper()
 		d.live(d.launch(url.Values{"notebook": {"watch.md"}, "param.state": {state}}), "", 0)
-		d.mustRun("alerts", "deliver", "--wait", "60s")
+		d.mustRun("health", "alerts", "deliver", "--wait", "60s")
 	}
 	sent := func() int {
 		text, _ := os.ReadFile(got)
@@ -477,7 +477,7 @@ func TestServeJobSigned(t *testing.T) {
 	job := d.submits(url.Values{"notebook": {"gated.md"}})
 	d.mustRun("worker", "--drain")
 	page := d.shows(job, "unapproved")
-	if !strings.Contains(page, "markmill jobs approve "+strings.TrimPrefix(job, "/jobs/")+" --key KEY") ||
+	if !strings.Contains(page, "markmill approve "+strings.TrimPrefix(job, "/jobs/")+" --key KEY") ||
 		strings.Contains(page, job+"/approve") || !strings.Contains(page, job+"/deny") {
 		t.Errorf("the page of the job: %s", page)
 	}

@@ -180,7 +180,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestServeMCP: the tools of markmill mcp over HTTP, by role, and in the name of the person.
+// TestServeMCP: the tools of markmill mcp serve over HTTP, by role, and in the name of the person.
 func TestServeMCP(t *testing.T) {
 	t.Parallel()
 	d := newPeopleDesk(t, nil)

@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,26 +37,39 @@ type Server struct {
 	AddToken func(file, name, role string) (token string, err error)
 }
 
-// serverCommands are the commands of markmill-server.
-var serverCommands = []string{"alerts", "jobs", "scheduler", "serve", "submit", "worker"}
+// serverCommands are the commands of markmill-server, with all below them. approve and deny start it for a job.
+var serverCommands = []string{"queue", "schedule serve", "health alerts", "serve"}
 
-// startsServer has a command, and those below it, start markmill-server with the words of this command line.
+// servesBelow reports whether markmill-server has a command of this name, or one below it.
+func servesBelow(path string) bool {
+	return path == "approve" || path == "deny" || slices.ContainsFunc(serverCommands, func(s string) bool {
+		return s == path || strings.HasPrefix(s, path+" ")
+	})
+}
+
+// startsServer has the commands of markmill-server start it with the words of this command line.
 func (a *app) startsServer(c *cobra.Command, words []string) {
-	if c.Runnable() {
-		c.RunE = func(*cobra.Command, []string) error {
-			program, err := beside(serverProgram)
-			if err != nil {
-				return err
-			}
-			if a.actor != "" {
-				_ = os.Setenv(child.ActorVariable, a.actor) // no text is refused but one with a NUL, which it has not
-			}
-			return become(program, append([]string{serverProgram}, words...)...)
-		}
-	}
 	for _, sub := range c.Commands() {
+		path := strings.TrimPrefix(sub.CommandPath(), sub.Root().Name()+" ")
+		if sub.Runnable() && slices.ContainsFunc(serverCommands, func(s string) bool {
+			return s == path || strings.HasPrefix(path, s+" ")
+		}) {
+			sub.RunE = func(*cobra.Command, []string) error { return a.becomeServer(words) }
+		}
 		a.startsServer(sub, words)
 	}
+}
+
+// becomeServer starts markmill-server in the place of this program.
+func (a *app) becomeServer(words []string) error {
+	program, err := beside(serverProgram)
+	if err != nil {
+		return err
+	}
+	if a.actor != "" {
+		_ = os.Setenv(child.ActorVariable, a.actor) // no text is refused but one with a NUL, which it has not
+	}
+	return become(program, append([]string{serverProgram}, words...)...)
 }
 
 // beside finds one of Markmill's programs, beside this one.

@@ -111,7 +111,7 @@ func TestServeSweeps(t *testing.T) {
 	}
 
 	// One that goes on: its page says that there is news, and then that there will be none.
-	going := exec.Command(builtProgram(t), "run", "slow.md", "--params-table", "rows.jsonl")
+	going := exec.Command(builtProgram(t), "run", "slow.md", "--table", "rows.jsonl")
 	going.Dir = d.root
 	gate := filepath.Join(t.TempDir(), "go")
 	text := "# Slow\n\n```yaml {.parameters}\nn: 0\n```\n\n```bash {#wait}\n" +

@@ -3,10 +3,10 @@ package cli
 import (
 	"bytes"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
@@ -19,63 +19,133 @@ import (
 // showOptions are the options of show.
 type showOptions struct {
 	open, code, noPager, json bool
+	log                       logOptions
+	trace, export             bool
+	events, follow            bool
+	at                        int // an event; -1 is the last
 }
 
 func (a *app) showCommand() *cobra.Command {
-	var o showOptions
+	o := showOptions{at: -1}
 	c := &cobra.Command{
-		Use:   "show [RUN|FILE]",
-		Short: "Show a run or an output notebook as a page, in the terminal or the browser (default: the last run)",
+		Use:   "show [RUN|OUTPUT]",
+		Short: "Show a run or an output notebook: verdict, steps, results (default: the last run)",
 		Long: `Shows a run as a page: the verdict and its reasons first, then the parameters, every step with its output,
 its tables and what it changed, and the scraps. Long outputs and diffs of steps that passed are shortened;
 steps that failed are shown in full.
 
-RUN is an id, a part of one, last, or a run directory; FILE is an output notebook of any form, or REV:PATH of
+RUN is an id, a part of one, last, or a run directory; OUTPUT is an output notebook of any form, or REV:PATH of
 a Git revision.
 
 On a terminal the page goes through a pager: $PAGER, or less where that is not set (with LESS=FRX, unless
 LESS is set). With --open it is written as one HTML page to the user's cache folder and opened with $BROWSER,
 or else with the system's browser; its path is printed.
 
-Exit codes: 0 shown, 1 no browser could open it, 2 there is no such run or file.`,
-		Example: "  markmill show\n  markmill show last --open\n  markmill show report.out.md --no-pager",
-		Args:    args(0, 1),
-		RunE: func(_ *cobra.Command, words []string) error {
-			return a.show(wordOr(words, "last"), o)
+--log prints the raw output of the steps, or of one, instead: the bytes of the record, except on a terminal, where only
+colours control anything. --events lists the events of the run, --at SEQ shows what was known after one of them.
+--follow shows the progress of a run in another terminal until it ends. --trace shows where the time went: planning,
+the worktree, each step (the start of its interpreter, its code, and the recording of what it changed), the checks, and
+the views; "else" is the time of a part that is in none of those below it. --trace --export sends the trace to the
+OpenTelemetry collector of OTEL_EXPORTER_OTLP_ENDPOINT, as each run does at its end where that is set: the ids and
+statuses of steps, and times; no code and no output. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS
+have their usual meaning, and http/json is the one protocol.
+
+Exit codes: 0 shown; 1 no browser could open it, or the trace could not be sent; 2 there is no such run, file, step or
+event; with --follow as of run.`,
+		Example: "  markmill show\n  markmill show last --open\n  markmill show report.out.md --no-pager\n" +
+			"  markmill show last --log=verify\n  markmill show last --trace\n" +
+			"  markmill show last --json | jq .blockers",
+		Args: args(0, 1),
+		RunE: func(c *cobra.Command, words []string) error {
+			if err := o.check(c); err != nil {
+				return err
+			}
+			return a.show(c, wordOr(words, "last"), o)
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&o.open, "open", false, "write an HTML page and open it in the browser")
 	f.BoolVar(&o.code, "code", false, "show the code of every step, not only of those that failed")
 	f.BoolVar(&o.noPager, "no-pager", false, "print the page without a pager")
-	f.BoolVar(&o.json, "json", false,
-		"print one JSON object (docs/schemas/run.json of a run, docs/schemas/notebook.json of a file)")
+	f.StringVar(&o.log.step, "log", "", "print the raw output of all steps, or of the step `=STEP`")
+	f.Lookup("log").NoOptDefVal = allSteps
+	f.BoolVar(&o.log.stderr, "stderr", false, "with --log: standard error instead")
+	f.BoolVar(&o.log.patch, "patch", false, "with --log: what the steps changed instead, as patches")
+	f.BoolVar(&o.trace, "trace", false, "show where the time of the run went, as a tree")
+	f.BoolVar(&o.export, "export", false, "with --trace: send it to a collector instead")
+	f.BoolVar(&o.events, "events", false, "list the events of the run")
+	f.IntVar(&o.at, "at", -1, "show what was known after the event `SEQ`")
+	f.BoolVar(&o.follow, "follow", false, "show the progress of the run until it ends")
+	f.BoolVar(&o.json, "json", false, "print one JSON object (docs/schemas/run.json of a run, "+
+		"docs/schemas/notebook.json of a file, runs-trace.json, runs-replay.json)")
 	return c
 }
 
-func (a *app) show(word string, o showOptions) error {
-	if o.open && o.json {
-		return usagef("--open and --json exclude each other")
+// check returns an error for options that exclude each other.
+func (o *showOptions) check(c *cobra.Command) error {
+	changed := c.Flags().Changed
+	var ways []string
+	for _, way := range []string{"open", "log", "trace", "events", "follow"} {
+		if changed(way) {
+			ways = append(ways, "--"+way)
+		}
+	}
+	switch {
+	case len(ways) > 1:
+		return usagef("%s exclude each other", strings.Join(ways, " and "))
+	case o.json && (o.open || o.follow || changed("log")):
+		return usagef("--json and %s exclude each other", ways[0])
+	case changed("log") && o.log.step == "":
+		return usagef("--log= names no step; give --log=STEP, or --log for all steps")
+	case (o.log.stderr || o.log.patch) && !changed("log"):
+		return usagef("--stderr and --patch are for --log")
+	case o.export && !o.trace:
+		return usagef("--export is for --trace")
+	case changed("at") && len(ways) > 0:
+		return usagef("--at and %s exclude each other", ways[0])
+	case changed("at") && o.at < 0:
+		return usagef("--at %d is no event; events are counted from 0", o.at)
+	}
+	return nil
+}
+
+func (a *app) show(c *cobra.Command, word string, o showOptions) error {
+	if o.trace {
+		return a.showTrace(c, word, o)
 	}
 	dir, err := a.runNamed(word)
 	if err != nil {
 		return err
 	}
-	if o.open {
+	ofRun := o.log.step != "" || o.events || o.follow || o.at >= 0
+	switch {
+	case o.open:
 		return a.openPage(word)
+	case ofRun && dir == "":
+		return usagef("%s is a file, and has no record of a run; give the run itself", word)
+	case o.follow:
+		return a.follow(c.Context(), dir)
+	case o.events || o.at >= 0 && o.json:
+		return a.showEvents(dir, o)
 	}
 	page := terminal.Page{Code: o.code}
 	if dir != "" {
 		run, src, err := runs.At(dir).Load()
-		if err != nil {
-			return err
+		if o.at >= 0 && err == nil {
+			run, _, err = runs.At(dir).Replay(o.at)
 		}
-		if o.json {
+		switch {
+		case err != nil:
+			return err
+		case o.log.step != "":
+			return a.printLog(run, dir, o.log)
+		case o.json:
 			return a.printRun(run, dir)
 		}
 		if page, err = runPage(run, src, dir, page); err != nil {
 			return err
 		}
+		page.Record = a.decidedRecord(run, dir)
 	} else {
 		it, err := a.lookup().Side(word)
 		if err != nil {
@@ -104,7 +174,7 @@ func runPage(run *runs.Run, src []byte, dir string, page terminal.Page) (termina
 	if err != nil {
 		return page, err
 	}
-	page.Doc, page.Run, page.Record, page.Patches = doc, run, files.Short(dir), map[string][]diff.FilePatch{}
+	page.Doc, page.Run, page.Patches = doc, run, map[string][]diff.FilePatch{}
 	for _, c := range run.Causes() {
 		b := run.Located(c.Blocker)
 		page.Reasons = append(page.Reasons, notebooks.ManifestBlocker{Code: b.Code, Step: b.Step, Rule: b.Rule,

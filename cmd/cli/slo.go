@@ -12,7 +12,7 @@ import (
 	"markmill/runs/index"
 )
 
-// sloCommand is markmill slo.
+// sloCommand is markmill health slo.
 func (a *app) sloCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
@@ -23,7 +23,7 @@ percentile of the duration, and the error budget that is left. NOTEBOOK is a pat
 docs/alerts.md has the formulas.
 
 Exit codes: 0 all objectives are met, or there are no data, 1 one is missed, 2 usage.`,
-		Example: "  markmill slo\n  markmill slo observatory.md --json",
+		Example: "  markmill health slo\n  markmill health slo observatory.md --json",
 		RunE: func(c *cobra.Command, names []string) error {
 			var doc *digest.Levels
 			err := a.withIndex(c, func(_ context.Context, store runs.Store, x *index.Index) (err error) {
@@ -36,7 +36,7 @@ Exit codes: 0 all objectives are met, or there are no data, 1 one is missed, 2 u
 			for _, name := range names {
 				if !slices.ContainsFunc(doc.Levels, func(l *index.Level) bool { return l.Notebook == name }) {
 					return usagef("no run of %s in its window is kept; "+
-						"markmill runs list shows the notebooks that ran", name)
+						"markmill list shows the notebooks that ran", name)
 				}
 			}
 			if asJSON {

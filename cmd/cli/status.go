@@ -24,12 +24,14 @@ import (
 type statusOptions struct {
 	at                   string
 	json, porcelain, nul bool
+	gate                 bool
+	gateOptions
 }
 
 func (a *app) statusCommand() *cobra.Command {
 	var o statusOptions
 	c := &cobra.Command{
-		Use: "status [PATH…]", Short: "Show which outputs still hold for the code as it is",
+		Use: "status [PATH…]", Short: "Show which outputs still hold; --gate fails unless all that matters do",
 		Long: `Lists every notebook below PATH (default: the repository) with the state of its output, compared with the
 checkout, uncommitted changes included: current, outdated (the source or something that its run read changed;
 the reason names the steps), failed, blocked, partial, unknown (it was not recorded what its run read), edited,
@@ -39,19 +41,50 @@ damaged, missing (never run, or the output is gone). It needs no records: a clon
 between them; of one that is missing or its own source that column may be empty. With -z each of the three
 ends with a NUL, and paths are as they are; without it unusual ones are quoted as Git does.
 
-Exit codes: 0 all are current, 1 something is not, 2 PATH or the revision cannot be read.`,
+--gate gives one exit code for a commit, a pull request, or a coding agent that wants to stop: every output notebook is
+current (it passed, and its source and all that its run read are as they were), and has the level of proof that
+--require and gate: of markmill.yaml demand. It prints the reasons, and for each the command that fixes it. It takes
+[REV | BASE..HEAD] [PATH…]. Without a revision the checkout is judged, uncommitted changes included, and with paths only
+what is below them. The settings of the base decide, so that a branch does not choose who judges it: BASE, or with ...
+where HEAD left it; else where the work left the default branch. --judge runs BASE's tests on the code of HEAD, too: see
+markmill review.
+
+Exit codes: 0 all are current, or the gate passes; 1 something is not, or an objection; 2 PATH or the revision cannot be
+read; 4 --gate: no objection, and somebody must decide.`,
 		Example: "  markmill status\n  markmill status reports --at main\n  markmill status --json | jq '.outputs[] " +
-			"| select(.state != \"current\")'",
+			"| select(.state != \"current\")'\n" +
+			"  markmill status --gate\n  markmill status --gate origin/main...HEAD --require recorded\n" +
+			"  markmill status --gate v1.2 --json",
 		Args: args(0, -1),
-		RunE: func(c *cobra.Command, paths []string) error {
-			return troubled(a.status(c.Context(), paths, o))
+		RunE: func(c *cobra.Command, words []string) error {
+			if o.gate {
+				for _, name := range []string{"at", "porcelain", "null"} {
+					if c.Flags().Changed(name) {
+						return usagef("--gate and --%s exclude each other", name)
+					}
+				}
+				return troubled(a.gate(c.Context(), words, o))
+			}
+			for _, name := range []string{"require", "strict", "judge", "judge-limit", "parameters"} {
+				if c.Flags().Changed(name) {
+					return usagef("--%s is for --gate", name)
+				}
+			}
+			return troubled(a.status(c.Context(), words, o))
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.at, "at", "", "compare with the revision `REV` instead of the checkout")
-	jsonFlag(c, &o.json, "status")
+	f.BoolVar(&o.json, "json", false, "print one JSON object (docs/schemas/status.json, gate.json)")
 	f.BoolVar(&o.porcelain, "porcelain", false, "print lines for programs, whose form stays as it is")
 	f.BoolVarP(&o.nul, "null", "z", false, "with --porcelain: end each column with a NUL")
+	f.BoolVar(&o.gate, "gate", false, "fail unless every notebook that matters is current and passed")
+	f.StringSliceVar(&o.require, "require", nil, "the level of proof that every output must have: recorded, signed "+
+		"or repeated")
+	f.BoolVar(&o.strict, "strict", false, "object to outputs of runs that read Git's history, which are current as of "+
+		"their commit")
+	parameterFlag(f, &o.given)
+	o.judgeOptions.flags(f)
 	return c
 }
 
@@ -192,49 +225,14 @@ func commandLine(words []string) string {
 	return plain.Escape(strings.Join(out, " "))
 }
 
-// gateOptions are the options of gate.
+// gateOptions are the options of status --gate.
 type gateOptions struct {
 	require []string
-	json    bool
 	strict  bool
 	judgeOptions
 }
 
-func (a *app) gateCommand() *cobra.Command {
-	var o gateOptions
-	c := &cobra.Command{
-		Use:   "gate [REV | BASE..HEAD] [PATH...]",
-		Short: "Pass only if every notebook that matters is current and passed",
-		Long: `One exit code for a commit, a pull request, or a coding agent that wants to stop: every output notebook is
-current (it passed, and its source and all that its run read are as they were), and has the level of proof
-that --require and gate: of markmill.yaml demand. It prints the reasons, and for each the command that fixes it.
-
-Without a revision the checkout is judged, uncommitted changes included, and with paths only what is below them.
-The settings of the base decide, so that a branch does not choose who judges it: BASE, or with ... where HEAD
-left it; else where the work left the default branch.
-
---judge runs BASE's tests on the code of HEAD, too: see markmill review.
-
-Exit codes: 0 pass, 1 an objection, 2 it cannot be judged, 4 no objection, and somebody must decide.`,
-		Example: "  markmill gate\n  markmill gate fix.md\n  markmill gate origin/main...HEAD --require recorded\n" +
-			"  markmill gate v1.2 --json",
-		Args: args(0, -1),
-		RunE: func(c *cobra.Command, words []string) error {
-			return troubled(a.gate(c.Context(), words, o))
-		},
-	}
-	f := c.Flags()
-	f.StringSliceVar(&o.require, "require", nil, "the level of proof that every output must have: recorded, signed "+
-		"or repeated")
-	f.BoolVar(&o.strict, "strict", false, "object to outputs of runs that read Git's history, which are current as of "+
-		"their commit")
-	jsonFlag(c, &o.json, "gate")
-	parameterFlag(f, &o.given)
-	o.flags(f)
-	return c
-}
-
-func (a *app) gate(ctx context.Context, words []string, o gateOptions) error {
+func (a *app) gate(ctx context.Context, words []string, o statusOptions) error {
 	level, _, err := review.ParseRequire(o.require)
 	if err != nil {
 		return usagef("--%w", err)

@@ -27,7 +27,7 @@ It only reads: the notebooks of the checkout, the records, markmill.yaml. It sta
 
 Exit codes: 0 every agent that is admitted is active and eligible, and every record could be read, 1 that is not
 so, 2 there is no repository.`,
-		Example: "  markmill summary\n  markmill summary --json | jq '.agents[] | {name, eligible, active, next}'",
+		Example: "  markmill agent summary\n  markmill agent summary --json | jq '.agents[] | {name, eligible, active, next}'",
 		Args:    args(0, 0),
 		RunE:    func(c *cobra.Command, _ []string) error { return troubled(a.summary(c.Context(), asJSON)) },
 	}

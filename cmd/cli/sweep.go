@@ -34,20 +34,25 @@ type sweepOptions struct {
 }
 
 // sweepFlags are the names of the options that only a sweep has.
-var sweepFlags = []string{"matrix", "params-table", "include", "exclude", "max-runs", "jobs", "max-failures", "queue",
-	"fail-fast", "label", "priority", "retries"}
+var sweepFlags = []string{"matrix", "table", "include", "exclude", "max-runs", "queue", "max-failures",
+	"fail-fast"}
 
 func (o *sweepOptions) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.matrix, "matrix", nil,
 		"run every combination of values: `NAME=VALUES`, such as region=eu,us or month=1..12 or 'list=[a, \"b,c\"]'; "+
 			"repeatable")
-	f.StringVar(&o.table, "params-table", "", "run each row of a table: a `FILE` in CSV, TSV, JSON Lines or YAML")
+	f.StringVar(&o.table, "table", "", "run each row of a table: a `FILE` in CSV, TSV, JSON Lines or YAML")
 	f.StringArrayVar(&o.include, "include", nil,
 		"also run these values: `NAME=VALUE,…`, or a YAML mapping in braces; repeatable")
 	f.StringArrayVar(&o.exclude, "exclude", nil,
 		"leave out runs that have all these values: `NAME=VALUE,…`, or a YAML mapping in braces; repeatable")
 	f.IntVar(&o.maxRuns, "max-runs", sweep.DefaultMaxRuns, "refuse a sweep of more than `N` runs")
-	f.IntVarP(&o.work.Jobs, "jobs", "j", 0,
+	o.workFlags(f)
+}
+
+// workFlags are the options of how the runs of a sweep go on.
+func (o *sweepOptions) workFlags(f *pflag.FlagSet) {
+	f.IntVarP(&o.work.Jobs, "queue", "j", 0,
 		"how many runs of a sweep go on at once, at most as many as there are processors, or how many attempts "+
 			"(default: as many as there are processors)")
 	f.IntVar(&o.work.MaxFailures, "max-failures", 0, "start no more runs of a sweep after `N` did not pass")
@@ -55,10 +60,9 @@ func (o *sweepOptions) flags(f *pflag.FlagSet) {
 		"interrupt a sweep at the first run that does not pass")
 }
 
-// queueFlags are the options of a sweep whose rows are jobs.
-func (o *sweepOptions) queueFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.queue.name, "queue", "",
-		"submit each run of a sweep to the queue `NAME`, and wait for the workers")
+// queueFlags are the options of a resumed sweep whose rows are jobs.
+func (o *sweepOptions) queueFlags(f *pflag.FlagSet, name string) {
+	f.StringVar(&o.queue.name, name, "", "submit each run of a sweep to the queue `NAME`, and wait for the workers")
 	o.queue.jobOptions.flags(f)
 	o.queue.queueOptions.flags(f)
 }
@@ -73,8 +77,8 @@ func (o *runOptions) checkSweep(c *cobra.Command, output string) error {
 	}
 	if !o.sweep.asked() {
 		for _, name := range sweepFlags {
-			if f := c.Flags().Lookup(name); f != nil && f.Changed && name != "jobs" && !c.Flags().Changed("resume") {
-				return usagef("--%s is for sweeps: give --matrix NAME=VALUES or --params-table FILE", name)
+			if f := c.Flags().Lookup(name); f != nil && f.Changed && name != "jobs" {
+				return usagef("--%s is for sweeps: give --matrix NAME=VALUES or --table FILE", name)
 			}
 		}
 		return nil
@@ -91,13 +95,8 @@ func (o *runOptions) checkSweep(c *cobra.Command, output string) error {
 	case output != "" && o.dirty == string(engine.DirtyInclude):
 		return usagef("--dirty include would take the OUTPUT of one run into the next; commit the changes, or " +
 			"leave OUTPUT out")
-	case o.sweep.queue.name == "" && (c.Flags().Changed("label") || c.Flags().Changed("priority") ||
-		c.Flags().Changed("retries")):
-		return usagef("--label, --priority and --retries are for rows that are jobs: give --queue NAME")
 	case o.sweep.queue.name != "" && c.Flags().Changed("jobs"):
-		return usagef("-j: how many jobs run at once is said to the workers (markmill worker -j); leave it out")
-	case o.sweep.queue.name != "" && (o.dirty == string(engine.DirtyInclude) || len(o.req.Copy) > 0):
-		return usagef("--dirty include and --copy are for runs on this machine: a job begins with a commit")
+		return usagef("-j: how many jobs run at once is said to the workers (markmill queue worker -j); leave it out")
 	case o.sweep.maxRuns < 1:
 		return usagef("--max-runs %d allows nothing", o.sweep.maxRuns)
 	case o.sweep.work.MaxFailures < 0 || c.Flags().Changed("max-failures") && o.sweep.work.MaxFailures < 1:
@@ -306,28 +305,25 @@ func (a *app) printSweep(done *runs.Sweep, store runs.Store, o *runOptions) erro
 		a.tell("markmill: %s: %d of %d runs passed · evidence: %s\n", string(done.Completed.Status), passed,
 			len(done.Rows), files.Short(done.Dir))
 		if missing > 0 {
-			a.tell("markmill: %d runs are missing: markmill run --resume %s%s\n", missing, string(id),
+			a.tell("markmill: %d runs are missing: markmill resume %s%s\n", missing, string(id),
 				o.sweep.queue.again())
 		}
 	}
 	return endWith(done.Completed.ExitCode)
 }
 
-// resumeSweep runs what is missing of a sweep.
-func (a *app) resumeSweep(ctx context.Context, dir string, paths []string, o *runOptions) error {
-	if len(paths) > 0 {
-		return usagef("--resume: a resumed sweep has the notebook and the OUTPUT of its record; leave %s out", paths[0])
-	}
+// resumeSweep runs what is missing of a sweep, or failed. Rows that are jobs of a queue are put back there (queue retry).
+func (a *app) resumeSweep(ctx context.Context, dir string, o *runOptions) error {
 	if err := o.check(a.world, ""); err != nil {
 		return err
 	}
-	s, err := sweep.Resume(dir, o.req.Given, a.sweepWork("-", o))
+	s, err := sweep.Resume(dir, o.req.Given, o.sweep.queue.name == "", a.sweepWork("-", o))
 	if err != nil {
 		return err
 	}
 	if s.Done() {
-		return &notebooks.Error{Kind: notebooks.KindOption, Msg: string(s.ID()) + " has no run that is missing",
-			Hint: "markmill scraps " + string(s.ID()) + " shows its table"}
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: string(s.ID()) + " has no run that is missing or failed",
+			Hint: "markmill diff " + string(s.ID()) + " shows its table"}
 	}
 	return a.runSweep(ctx, s, o)
 }
@@ -341,7 +337,7 @@ func (p *places) sweepNamed(word string) (string, error) {
 	return store.FindSweep(word)
 }
 
-// verifySweep is runs verify of a sweep.
+// verifySweep is verify of a sweep.
 func (a *app) verifySweep(dir, allowed string, signed, asJSON bool) error {
 	if dir == "" {
 		return nil
@@ -388,7 +384,7 @@ func (a *app) convertSweep(dir, to, form string) error {
 	}
 	if form != formHTML {
 		return usagef("%s is a sweep, and becomes an HTML page only: name an OUTPUT that ends in .html; markmill "+
-			"scraps writes its table", dir)
+			"notebook scraps writes its table", dir)
 	}
 	page, err := sweep.Page(done, runs.StoreOfSweep(dir))
 	if err != nil {

@@ -98,7 +98,7 @@ func TestSweepKilled(t *testing.T) {
 	if passed != 8 {
 		t.Errorf("%d runs passed, of 8 rows", passed)
 	}
-	command(t, repo, program, "runs", "verify", "last-sweep")
+	command(t, repo, program, "verify", "last-sweep")
 	for _, n := range "12345678" {
 		if _, err := os.Stat(filepath.Join(repo, "out", string(n)+".md")); err != nil {
 			t.Error(err)

@@ -75,7 +75,7 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep) (*sweepQueue
 			Project: filepath.Base(s.Engine.Source.Root()), By: a.userName(),
 			Email: s.Engine.Source.Email(), Host: host}}
 	o.repo = q.root
-	if q.cmd, err = a.serverWith(&o.queueOptions, "jobs", "rows"); err != nil {
+	if q.cmd, err = a.serverWith(&o.queueOptions, "queue", "rows"); err != nil {
 		return nil, err
 	}
 	out, err := q.cmd.StdoutPipe()

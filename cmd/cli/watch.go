@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"markmill/cmd/api"
 	"markmill/cmd/api/files"
@@ -25,39 +26,29 @@ import (
 	"markmill/runs"
 )
 
-func (a *app) watchCommand() *cobra.Command {
-	w := &watching{app: a, o: defaultRunOptions()}
-	c := &cobra.Command{
-		Use: "watch NOTEBOOK [OUTPUT]", Short: "Run a notebook again whenever something that it depends on is saved",
-		Long: `Runs a notebook, and runs it again when the notebook or a file that its steps have read is saved, until Ctrl-C. A
-save during a run ends that run, whose record says so, and the next one begins. OUTPUT is written at the end of each run.
+// watchFlags are the options of run that go with --watch.
+var watchFlags = []string{"watch", "parameters", "parameters-raw", "parameters-file", "parameters-yaml",
+	"parameters-base64", "kernel", "tree", "cwd", "execution-timeout", "repo", "log-output", "no-log-output", "force"}
 
-Uncommitted changes are taken along, as with run --dirty include: otherwise a save would change nothing. The next run
-begins at the first step that read what was saved, or that was edited, and carries the steps before it with their
-proof, as runs fork does; where that is not possible it says why, and runs them all. Where it is not known what the
-steps read, every save counts that Git does not ignore.
-
-Exit codes: 128+n ended by signal n (130 by Ctrl-C), 2 usage (nothing ran).`,
-		Example: "  markmill watch task.md\n  markmill watch report.md report.out.md -p region=eu",
-		Args:    args(1, 2),
-		RunE: func(c *cobra.Command, words []string) error {
-			w.path = words[0]
-			if len(words) == 2 {
-				w.output = words[1]
-			}
-			return w.run(c.Context())
-		},
+// watch is run --watch.
+func (a *app) watch(c *cobra.Command, paths []string, o *runOptions) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(watchFlags, f.Name) {
+			err = usagef("--watch and --%s exclude each other", f.Name)
+		}
+	})
+	if err != nil {
+		return err
 	}
-	f := c.Flags()
-	a.paramFlags(f, &w.o.req.Given, &w.o.stdinParams)
-	w.o.stepFlags(f, &w.o.req)
-	onOff(f, &w.o.logOutput, "log-output", "no-log-output", false,
-		"print what the steps print, each line with its step", "show what the steps print at failures only")
-	w.o.logLevel, w.o.progress, w.o.dirty = "INFO", true, string(engine.DirtyInclude)
-	return c
+	o.dirty = string(engine.DirtyInclude)
+	w := &watching{app: a, o: o, path: paths[0]}
+	if len(paths) == 2 {
+		w.output = paths[1]
+	}
+	return w.run(c.Context())
 }
 
-// watching is what the runs of watch share.
+// watching is what the runs of run --watch share.
 type watching struct {
 	*app
 	o            *runOptions // of each run, before anything of it is known

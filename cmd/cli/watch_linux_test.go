@@ -102,7 +102,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("%q, %v", records, err)
 		}
 		for _, record := range records {
-			verify := exec.Command(program, "runs", "verify", record)
+			verify := exec.Command(program, "verify", record)
 			verify.Dir = dir
 			if out, err := verify.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s", record, err, out)

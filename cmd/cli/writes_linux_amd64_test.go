@@ -102,7 +102,7 @@ func TestKillsAtWrites(t *testing.T) {
 		r.branch = true
 		if i%3 == 0 {
 			r.between = func(string) {
-				r.trace([]string{"runs", "reconcile"}, func(n int, _ call) verdict {
+				r.trace([]string{"runs", "maintain", "reconcile"}, func(n int, _ call) verdict {
 					if n == p.second {
 						return killIt
 					}

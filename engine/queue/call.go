@@ -49,7 +49,7 @@ type Call struct {
 	AgeNS  int64  // of prune: jobs that ended longer ago
 	Keep   int    // but the newest so many
 	Filter Filter // of list
-	Mend   bool   // of list: remove the messages that no program of ours wrote
+	Mend   bool   // of verify: remove the messages that no program of ours wrote
 	JSON   bool
 }
 
@@ -81,7 +81,7 @@ type Server struct {
 	Files       string // folder or address of larger files; "": they are with the jobs
 }
 
-// List is the document that markmill jobs list prints.
+// List is the document that markmill queue list prints.
 type List struct {
 	Jobs  []Job `json:"jobs"`  // the one that was submitted, taken, given back or ended last first
 	Total int   `json:"total"` // of the states and the queue that were asked for
@@ -98,7 +98,7 @@ type Foreign struct {
 	Sequence uint64 `json:"sequence"`
 }
 
-// Shown is the document that markmill jobs show prints, and submit.
+// Shown is the document that markmill queue show prints, and submit.
 type Shown struct {
 	Job   Job      `json:"job"`
 	Waits []string `json:"waits,omitempty"` // why no worker takes it

@@ -114,7 +114,7 @@ func (d *Delivery) Again(by, why string, now time.Time) (changed bool) {
 	return changed
 }
 
-// Outbox is the document that markmill alerts list prints.
+// Outbox is the document that markmill health alerts list prints.
 type Outbox struct {
 	Alerts []*Delivery  `json:"alerts"` // the newest first
 	Total  int          `json:"total"`  // of those that were asked for

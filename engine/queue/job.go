@@ -9,6 +9,9 @@ import (
 	"markmill/runs"
 )
 
+// ErrNoJob is the error of a job that is not in the queue.
+var ErrNoJob = errors.New("there is no such job")
+
 // State is the state of a job.
 type State string
 

@@ -103,7 +103,7 @@ func knowsBad(told []*Delivery, target string) (bad bool) {
 	return bad
 }
 
-// Mutes is the document that markmill alerts mutes prints.
+// Mutes is the document that markmill health alerts mutes prints.
 type Mutes struct {
 	Mutes []Mute `json:"mutes"` // those that hold, the one that ends first first
 }

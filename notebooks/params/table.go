@@ -25,7 +25,7 @@ type Table struct {
 }
 
 // TableSource begins the source of each value of a table; the row and the column follow.
-const TableSource = "--params-table"
+const TableSource = "--table"
 
 // ReadTable reads a table from a file whose name ends in .csv, .tsv, .jsonl, .ndjson, .yaml, .yml or .json.
 //

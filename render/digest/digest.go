@@ -14,7 +14,7 @@ import (
 	"markmill/runs/index"
 )
 
-// Levels are what markmill slo prints.
+// Levels are what markmill health slo prints.
 type Levels struct {
 	At     time.Time      `json:"at"`     // end of the windows
 	Levels []*index.Level `json:"levels"` // of each notebook with objectives: its runs, then its checks
@@ -79,7 +79,7 @@ func objectives(store runs.Store, id runs.RunID) *notebooks.Objectives {
 	return nb.Front.Objectives
 }
 
-// Digest is what markmill digest prints.
+// Digest is what markmill health digest prints.
 type Digest struct {
 	From      time.Time  `json:"from"`
 	To        time.Time  `json:"to"`

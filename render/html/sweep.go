@@ -66,7 +66,7 @@ func sweepTable(w *writer, t *sheet.SweepTable) {
 	const most = 20_000
 	for i, row := range t.Rows {
 		if i == most {
-			w.put(`<tr><td>… and %s: markmill scraps shows all</td></tr>`, plain.Counted(len(t.Rows)-i, "more run"))
+			w.put(`<tr><td>… and %s: markmill notebook scraps shows all</td></tr>`, plain.Counted(len(t.Rows)-i, "more run"))
 			break
 		}
 		w.put(`<tr>`)

@@ -131,7 +131,7 @@ func DataOffer(run *runs.Run) (lines []string) {
 		offered = append(offered, f)
 	}
 	if len(offered) > 0 {
-		words := ignored + dataList(offered) + ": markmill runs apply --data last puts it into the checkout"
+		words := ignored + dataList(offered) + ": markmill apply --data last puts it into the checkout"
 		if pattern != "" {
 			words += "; data: [" + pattern + "] keeps it each time"
 		}

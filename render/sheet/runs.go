@@ -34,7 +34,7 @@ type ComparedRun struct {
 	Backend string            `json:"backend,omitzero"`
 	Paths   string            `json:"paths,omitzero"` // allowed, outside
 	Usage   *runs.AgentTokens `json:"usage,omitempty"`
-	// Of an attempt that is compared with others (markmill lanes).
+	// Of an attempt that is compared with others (markmill run --attempts).
 	Attempt string `json:"attempt,omitzero"` // the backend, and a number
 	Tree    string `json:"tree,omitzero"`    // a letter for each result tree
 	Judged  string `json:"judged,omitzero"`  // once, twice, 3×; flaky: the tests that judge the same tree in two ways

@@ -46,7 +46,7 @@ func End(run *runs.Run, e Ending, color bool) string {
 	if words := scalars(run); words != "" {
 		line("scraps", words)
 	}
-	apply := "markmill runs apply last"
+	apply := "markmill apply last"
 	if e.Accept {
 		line("accept", "markmill runs accept last --key FILE; its change is used only after that")
 		if e.Branch != "" {

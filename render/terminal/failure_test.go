@@ -138,8 +138,7 @@ func TestFailureInColour(t *testing.T) {
 	}
 }
 
-// TestProgressShowsWhyAStepFailed: the reason stands below the step's line, also without progress, and on the page of a
-// run.
+// TestProgressShowsWhyAStepFailed: the reason stands below the step's line, also without progress.
 func TestProgressShowsWhyAStepFailed(t *testing.T) {
 	files := fstest.MapFS{"stderr": {Data: []byte("sh: no such thing\n")}}
 	done := runs.StepFinishedData{Status: runs.StepFailed, Exit: 127, Stderr: runs.StreamData{File: "stderr"}}
@@ -161,12 +160,5 @@ func TestProgressShowsWhyAStepFailed(t *testing.T) {
 		if b.String() != c.want {
 			t.Errorf("%+v: got\n%s\nwant\n%s", c.o, b.String(), c.want)
 		}
-	}
-	run := &runs.Run{Steps: []runs.StepRecord{{Planned: runs.PlannedStep{ID: notebooks.StepID("s")},
-		Step: &runs.StepStartedData{}, Finished: &done}}}
-	var b bytes.Buffer
-	if err := Show(&b, run, Record{Files: files}, false); err != nil ||
-		!strings.Contains(b.String(), "\nError in s\n"+why) {
-		t.Errorf("%v: %s", err, b.String())
 	}
 }

@@ -23,7 +23,7 @@ type Page struct {
 	Run     *runs.Run                   // nil: Doc is of a notebook
 	Reasons []notebooks.ManifestBlocker // why it did not pass, causes first
 	Lanes   *notebooks.ManifestLanes    // nil: no attempts were compared
-	Record  string                      // the run directory, as a reader of the terminal finds it; "" without
+	Record  Record                      // the run directory, and what is beside it
 	Patches map[string][]diff.FilePatch // what the steps changed, where Doc does not say
 	Code    bool                        // show the code of every step, not only of those that failed
 	Color   bool
@@ -51,6 +51,9 @@ func (p Page) Write(w io.Writer) error {
 	p.params(out)
 	scraps := p.steps(out)
 	p.scraps(out, scraps)
+	if p.Run != nil {
+		out.facts(p.Run, p.Record)
+	}
 	return out.err
 }
 
@@ -152,8 +155,8 @@ func (p Page) verdict(out *sheet) {
 			facts = append(facts, "tree "+render.TreeWords(p.Run.Tree))
 		}
 	}
-	if p.Record != "" {
-		facts = append(facts, plain.Escape(p.Record))
+	if p.Record.Path != "" {
+		facts = append(facts, plain.Escape(p.Record.Path))
 	}
 	out.text("", strings.Join(facts, " · "), dim)
 	for _, note := range p.Doc.Notes {
@@ -329,7 +332,7 @@ func (p Page) patches(out *sheet, step string, files []diff.FilePatch, failed bo
 func (p Page) more(n int, what, step, option string) string {
 	words := "… " + plain.Counted(n, "more "+what)
 	if p.Run != nil {
-		words += "; markmill runs log " + string(p.Run.ID) + " " + plain.Escape(step) + option
+		words += "; markmill show " + string(p.Run.ID) + " --log=" + plain.Escape(step) + option
 	}
 	return words
 }
@@ -356,8 +359,8 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 		}
 		if s.File != "" {
 			value = s.File
-			if p.Record != "" {
-				value = path.Join(p.Record, s.File)
+			if p.Record.Path != "" {
+				value = path.Join(p.Record.Path, s.File)
 			}
 		}
 		t.add(cell{shown(s.Name), green}, cell{shown(plain.Cut(value, 400)), ""})

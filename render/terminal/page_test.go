@@ -18,7 +18,7 @@ func hostilePage(width int) string {
 		return diff.Output{Name: name, Data: []diff.Datum{{MIME: mime, Text: text}}}
 	}
 	var b strings.Builder
-	err := Page{Width: width, Code: true, Record: "run" + evil,
+	err := Page{Width: width, Code: true, Record: Record{Path: "run" + evil},
 		Reasons: []notebooks.ManifestBlocker{{Code: "c" + evil, Step: "s" + evil, Rule: evil, Paths: []string{evil},
 			Message: evil, Fix: evil}, {Code: "d", Message: evil, Consequence: true}},
 		Doc: &diff.Document{Name: "n" + evil, Status: "fail" + evil, Notes: []string{evil},

@@ -38,8 +38,8 @@ func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 		if len(o.Data) > 0 {
 			d := o.Data[len(o.Data)-1]
 			where := d.File
-			if where != "" && p.Record != "" {
-				where = path.Join(p.Record, where)
+			if where != "" && p.Record.Path != "" {
+				where = path.Join(p.Record.Path, where)
 			}
 			out.text(rule, strings.TrimSpace(fmt.Sprintf("[%s] %s", shown(d.MIME), shown(where))), dim)
 		}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"time"
 
 	"charm.land/lipgloss/v2"
 
@@ -72,21 +71,23 @@ func List(w io.Writer, entries []runs.Entry, names []string, values [][]string, 
 	return t.write(w, "", color)
 }
 
-// Show prints one run: verdict, facts, steps with failures, change, scraps.
-func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
-	p := page{w: w, color: color}
-	status := run.Status()
-	p.printf("%s\n\n", Summary(run, "", color))
-	for _, b := range run.Blockers() {
-		words := b.Code
-		if b.Step != "" {
-			words += " in " + string(b.Step)
+// facts prints what the record of a run says of it as a whole: its change, the files that Git ignores, its checks, and
+// what it began with and left.
+func (p *page) facts(run *runs.Run, record Record) {
+	var change table
+	if run.Diff != nil {
+		for _, f := range run.Diff.Files {
+			change.add(cell{f.Status, ""}, cell{shown(f.Path), ""}, cell{fmt.Sprintf("+%d", f.Added), green},
+				cell{fmt.Sprintf("−%d", f.Deleted), red})
 		}
-		p.printf("  %s\n", paint(shown(words+": "+b.Text()), statusColor(status), color))
 	}
-	if len(run.Blockers()) > 0 {
-		p.printf("\n")
+	p.section("Change", &change)
+	p.data(run, record)
+	var checks table
+	for _, c := range run.Checks() {
+		checks.add(cell{shown(c.Name), ""}, cell{shown(plain.Cut(c.Words(), 100)), checkColor[c.State]})
 	}
+	p.section("Checks", &checks)
 	var facts table
 	fact := func(name, value string) {
 		if value != "" {
@@ -94,11 +95,6 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 		}
 	}
 	fact("run", string(run.ID))
-	fact("notebook", run.Started.Notebook)
-	fact("started", run.StartedAt.UTC().Format(time.RFC3339))
-	if !run.FinishedAt.IsZero() {
-		fact("took", render.Duration(run.FinishedAt.Sub(run.StartedAt)))
-	}
 	if from := run.Started.ResumedFrom; from != nil {
 		fact(from.Words(), string(from.Run))
 	}
@@ -131,50 +127,8 @@ func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	if run.Approval != runs.ApprovalNotRequired {
 		fact("approval", render.ApprovalWords(run))
 	}
-	for _, v := range run.Contract.Parameters {
-		fact("-p "+shown(v.Name), string(result.ShownValue(v, nil))+" ("+v.From+")")
-	}
-	p.table(&facts, "")
+	p.section("Record", &facts)
 	p.narrowed(run.Contract.Narrowed)
-	var steps table
-	for _, s := range run.Steps {
-		f := render.FactsOf(s)
-		if run.Completed == nil && s.Step != nil && s.Finished == nil {
-			f.Mark, f.Words = "…", "running" // nothing is known of its end yet
-		}
-		steps.add(cell{f.Mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(f.Words), ""},
-			cell{f.Took, ""}, cell{f.Change, ""})
-	}
-	p.section("Steps", &steps)
-	for _, s := range run.Steps {
-		if why := record.failure(s.Finished, "  ", false, color); why != "" {
-			p.printf("\nError in %s\n%s", shown(string(s.Planned.ID)), why)
-		}
-	}
-	var change table
-	if run.Diff != nil {
-		for _, f := range run.Diff.Files {
-			change.add(cell{f.Status, ""}, cell{shown(f.Path), ""}, cell{fmt.Sprintf("+%d", f.Added), green},
-				cell{fmt.Sprintf("−%d", f.Deleted), red})
-		}
-	}
-	p.section("Change", &change)
-	p.data(run, record)
-	var checks table
-	for _, c := range run.Checks() {
-		checks.add(cell{shown(c.Name), ""}, cell{shown(plain.Cut(c.Words(), 100)), checkColor[c.State]})
-	}
-	p.section("Checks", &checks)
-	var scraps table
-	for _, s := range run.Scraps() {
-		value := string(s.Value)
-		if s.File != "" {
-			value = s.File
-		}
-		scraps.add(cell{shown(s.Name), ""}, cell{shown(plain.Cut(value, 100)), ""})
-	}
-	p.section("Scraps", &scraps)
-	return p.err
 }
 
 var checkColor = map[runs.CheckState]string{runs.CheckOK: green, runs.CheckWarn: yellow, runs.CheckCritical: red,

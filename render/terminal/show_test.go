@@ -72,32 +72,20 @@ func TestSummary(t *testing.T) {
 		"⊘ blocked · 1 of 2 steps passed · 1 file +1 −1 · timeout · evidence: .markmill/runs/x")
 }
 
-func TestShow(t *testing.T) {
+func TestFactsOfARun(t *testing.T) {
 	var b bytes.Buffer
-	if err := Show(&b, testRun(), Record{}, false); err != nil {
-		t.Fatal(err)
+	p := page{w: &b}
+	if p.facts(testRun(), Record{Sums: "sha256:12"}); p.err != nil {
+		t.Fatal(p.err)
 	}
-	check(t, b.String(), `⊘ blocked · 1 of 2 steps passed · 1 file +1 −1 · timeout
-
-  timeout in later: the run passed 2s
-
-run       20261121T100000Z-fix-ab12
-notebook  fix.md
-started   2026-11-21T10:00:00Z
-took      2.0s
-base      1234567
--p n      3 (-p)
--p token  "***" (env T)
-
-Steps
-  ✓  change  exit 0       1.5s  1 file +1 −1
-  ○  later   not reached
-
+	check(t, b.String(), `
 Change
   modified  parser/parse.go  +1  −1
 
-Scraps
-  why  "off by one"
+Record
+  run     20261121T100000Z-fix-ab12
+  record  sha256:12
+  base    1234567
 `)
 }
 

@@ -91,7 +91,7 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 	if run.Completed == nil {
 		return nil, &notebooks.Error{
 			Kind: notebooks.KindInput, Msg: fmt.Sprintf("run %s has not ended, so there is nothing to attest", run.ID),
-			Hint: "wait for it, or complete an interrupted run with markmill runs reconcile",
+			Hint: "wait for it, or complete an interrupted run with markmill runs maintain reconcile",
 		}
 	}
 	s := &Statement{Type: StatementType, PredicateType: PredicateType}
@@ -105,7 +105,7 @@ func Of(run *runs.Run, digests map[string]runs.Digest) (*Statement, error) {
 		if !there {
 			return nil, &notebooks.Error{
 				Kind: notebooks.KindRecord, File: name, Msg: "is not in the run directory",
-				Hint: "see markmill runs verify",
+				Hint: "see markmill verify",
 			}
 		}
 		s.Subject = append(s.Subject, Resource{Name: name, Digest: sha256(digest)})

@@ -5,7 +5,7 @@
 // What always holds: the index is never the truth. Open brings it up to date with the run directories before anything
 // is read. One that is damaged, or of another version, is made again; where it cannot be written, the same tables are
 // made in memory. So a run never fails because of it, and an answer is always that of the records. The journal of a run
-// that is completed is read once: whoever changes one afterwards, which markmill runs verify finds, has to reindex.
+// that is completed is read once: whoever changes one afterwards, which markmill verify finds, has to reindex.
 //
 // The database has a rollback journal and no write-ahead log: a WAL needs a second and a third file beside the first,
 // which a reader of a read-only folder cannot make, and shared memory, which network file systems lack. Only one

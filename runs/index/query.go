@@ -52,7 +52,7 @@ func (x *Index) Query(ctx context.Context, query string) (*Table, error) {
 	}
 	if stmt.ColumnCount() == 0 { // nothing but spaces and comments
 		return nil, errors.Join(stmt.Finalize(), queryError("there is no query",
-			"write a SELECT: markmill runs query 'SELECT * FROM runs LIMIT 5'"))
+			"write a SELECT: markmill list --query 'SELECT * FROM runs LIMIT 5'"))
 	}
 	table, err := collect(stmt, query[len(query)-trailing:])
 	if finalErr := stmt.Finalize(); err == nil {
@@ -161,7 +161,7 @@ func (x *Index) explain(query string, err error) error {
 	case sqlite.ResultTooBig:
 		return queryError("a value is longer than 16 MiB", "")
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultIOErr:
-		return fmt.Errorf("%s: %w; markmill runs reindex makes it again", x.store.IndexFile(), err)
+		return fmt.Errorf("%s: %w; markmill runs maintain reindex makes it again", x.store.IndexFile(), err)
 	}
 	found := unknownName.FindStringSubmatch(err.Error())
 	if found == nil {

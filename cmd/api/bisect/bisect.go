@@ -375,7 +375,7 @@ func (f *finder) askKept(t *Tested, plan *engine.Plan) bool {
 			continue
 		}
 		if v, err := api.Verify(f.store().Path(id)); err != nil || len(v.Findings) > 0 {
-			f.note("run %s is not asked: its record does not hold; markmill runs verify shows why", id)
+			f.note("run %s is not asked: its record does not hold; markmill verify shows why", id)
 			continue
 		}
 		t.take(run, a)

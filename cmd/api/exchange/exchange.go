@@ -201,7 +201,7 @@ func (e Exchange) compare(id runs.RunID, own, fetched *runs.Record) error {
 			case err != nil:
 				return &notebooks.Error{Kind: notebooks.KindRecord, File: own.Path(), Err: err,
 					Msg:  fmt.Sprintf("run %s is here with other decisions than %s has: %s", id, e.Remote, err),
-					Hint: "markmill runs verify shows whether those here hold"}
+					Hint: "markmill verify shows whether those here hold"}
 			case more > 0:
 				return errMore
 			}
@@ -210,7 +210,7 @@ func (e Exchange) compare(id runs.RunID, own, fetched *runs.Record) error {
 	}
 	return &notebooks.Error{Kind: notebooks.KindRecord, File: own.Path(), Err: err,
 		Msg:  fmt.Sprintf("run %s is here with other bytes than %s has, and is not replaced", id, e.Remote),
-		Hint: "markmill runs verify shows whether the one here holds"}
+		Hint: "markmill verify shows whether the one here holds"}
 }
 
 // verify returns an error unless a record is complete, of the run id, and holds.

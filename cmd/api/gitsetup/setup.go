@@ -81,7 +81,7 @@ const heading = "^## .*$"
 // notebooks/ only; elsewhere, as under runs/, a notebook is committed as it is. Outputs in Markdown are made to be
 // committed.
 var attributes = []string{
-	"*.ipynb diff=markmill merge=markmill",
+	"*.ipynb diff=markmill notebook merge=markmill",
 	"notebooks/**/*.ipynb filter=markmill diff=markmill-source",
 	"notebooks/**/*.md merge=markmill",
 }

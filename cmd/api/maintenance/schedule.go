@@ -30,7 +30,7 @@ type Job struct {
 
 // The jobs.
 var (
-	Prune = Job{"prune", "markmill runs prune", "markmill runs maintenance",
+	Prune = Job{"prune", "markmill runs prune", "markmill runs sizes",
 		"OnCalendar=daily\nRandomizedDelaySec=1h\nPersistent=true\n", ""}
 	RunDue = Job{"run-due", "markmill schedule run-due", "markmill schedule", "OnCalendar=minutely\nAccuracySec=1s\n",
 		"* * * * *"}

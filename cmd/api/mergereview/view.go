@@ -50,7 +50,7 @@ func (r *Review) View() *review.View {
 			l.Words += "; as on neither side: " + plain.Some(n.Touched, 3)
 		}
 		if n.Merged.Run == "" {
-			l.Command = "markmill inspect " + plain.Shell(n.Notebook)
+			l.Command = "markmill check --show " + plain.Shell(n.Notebook)
 		}
 		if n.Together {
 			together = append(together, l)

@@ -61,7 +61,7 @@ func Run(ctx context.Context, eng *engine.Engine, src *worktree.Source, record *
 	}
 	if v.Run != nil && v.Run.Completed == nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s has not ended", v.Run.ID),
-			Hint: "wait for its end, or complete a run that was killed: markmill runs reconcile"}
+			Hint: "wait for its end, or complete a run that was killed: markmill runs maintain reconcile"}
 	}
 	if !v.OK() {
 		return nil, &DamagedError{v}

@@ -151,7 +151,7 @@ func (s *survey) runsOf(ctx context.Context, n *notebook, ids []runs.RunID) erro
 			continue // it has been removed, or is being made
 		}
 		if err != nil {
-			s.problem("the record of a run of %s cannot be read: markmill runs verify %s", n.path, id)
+			s.problem("the record of a run of %s cannot be read: markmill verify %s", n.path, id)
 			continue
 		}
 		if run.Started.SourcePath != n.path || run.Started.Rerun != nil { // a repetition makes that of the run stronger

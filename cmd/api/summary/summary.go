@@ -197,7 +197,7 @@ func (a *Agent) todo(fix string) string {
 		case p.State == "running":
 			return fmt.Sprintf("wait for %s", p.Run)
 		case p.State == Damaged:
-			return fmt.Sprintf("see what is wrong with the record of %s: markmill runs verify %s; then run its command",
+			return fmt.Sprintf("see what is wrong with the record of %s: markmill verify %s; then run its command",
 				p.Stage, p.Run)
 		default:
 			return fmt.Sprintf("see why %s did not pass: markmill show %s; then run its command", p.Stage, p.Run)
@@ -207,9 +207,9 @@ func (a *Agent) todo(fix string) string {
 	switch {
 	case !a.Admitted:
 		if _, known := agent.Find(a.Name); known {
-			return "all stages are proven; it is for you to admit it: markmill agents admit " + a.Name
+			return "all stages are proven; it is for you to admit it: markmill agent admit " + a.Name
 		}
-		return "all stages are proven; it is for you to admit it: markmill agents admit " + a.Name + " --program FILE"
+		return "all stages are proven; it is for you to admit it: markmill agent admit " + a.Name + " --program FILE"
 	case a.Mode != modes[len(modes)-1]:
 		return fmt.Sprintf("nothing: all stages are proven, and runs may change what agent-mode %s allows; "+
 			"to widen it is for you, in policy: of %s", a.Mode, engine.ConfigFile)
@@ -239,7 +239,7 @@ func (s *survey) next(agents []Agent) string {
 	case len(s.books) > 0:
 		return "prove an agent: markmill run " + s.books[0].path + " (docs/proofs.md)"
 	}
-	return "install a coding agent, or admit one: markmill agents admit NAME (docs/agents.md)"
+	return "install a coding agent, or admit one: markmill agent admit NAME (docs/agents.md)"
 }
 
 // Words say on one line whether an agent is eligible, and whether it is active.

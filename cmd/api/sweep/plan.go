@@ -293,7 +293,7 @@ func (s *Sweep) requestOf(r *row) (engine.Request, error) {
 // Resume reads a sweep that was interrupted or killed, to run what is missing of it: rows without a run that came to
 // its end. secrets are the values of secrets, which no record has. The notebook, the values, the base commit and the
 // options are those of the record.
-func Resume(dir string, secrets []params.Given, work Work) (*Sweep, error) {
+func Resume(dir string, secrets []params.Given, failed bool, work Work) (*Sweep, error) {
 	eng, err := work.Engine()
 	if err != nil {
 		return nil, err
@@ -320,8 +320,12 @@ func Resume(dir string, secrets []params.Given, work Work) (*Sweep, error) {
 	r.Base, r.Dirty, r.InPlace = d.Base, engine.Dirty(cmp.Or(d.Dirty, string(engine.DirtyIgnore))), d.InPlace
 	r.OutputForm = notebooks.Form(d.OutputForm)
 	for i := range was.Rows {
-		if !was.Rows[i].Missing() {
-			continue
+		run := was.Rows[i].Run
+		if ended := was.Rows[i].Ended; !was.Rows[i].Missing() {
+			if !failed || d.Lanes != nil || ended.Status.Passed() {
+				continue
+			}
+			run = "" // the row runs anew
 		}
 		given, err := engine.GivenOf(was.Rows[i].Given)
 		if err == nil && d.Output != "" {
@@ -330,7 +334,7 @@ func Resume(dir string, secrets []params.Given, work Work) (*Sweep, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.rows = append(s.rows, row{number: i + 1, given: given, output: was.Rows[i].Output, run: was.Rows[i].Run,
+		s.rows = append(s.rows, row{number: i + 1, given: given, output: was.Rows[i].Output, run: run,
 			lane: was.Rows[i].Lane})
 	}
 	if was.Settled() {

@@ -21,7 +21,7 @@ import (
 // shortID is how much of the id of an alert lists show.
 const shortID = 12
 
-// deliverAlerts is markmill alerts deliver, and the process that a run starts in the background (Quiet).
+// deliverAlerts is markmill health alerts deliver, and the process that a run starts in the background (Quiet).
 func (p *program) deliverAlerts(ctx context.Context) (int, error) {
 	if p.Quiet { // one is enough
 		if err := os.MkdirAll(p.dir("courier"), 0o700); err != nil {
@@ -49,10 +49,10 @@ func (p *program) deliverAlerts(ctx context.Context) (int, error) {
 	}
 	switch {
 	case failed > 0:
-		p.tell("%s could not be delivered; markmill alerts list shows them", plain.Counted(failed, "alert"))
+		p.tell("%s could not be delivered; markmill health alerts list shows them", plain.Counted(failed, "alert"))
 		return exitFail, nil
 	case waits:
-		p.tell("alerts wait; markmill alerts list shows them")
+		p.tell("alerts wait; markmill health alerts list shows them")
 		return exitFail, nil
 	}
 	return exitPass, nil
@@ -86,7 +86,7 @@ func (p *program) listAlerts(ctx context.Context) (int, error) {
 		return exitPass, p.print("alerts", doc)
 	}
 	if len(ids) > 0 {
-		p.tell("%s not looked at yet: markmill alerts deliver does it", plain.Counted(len(ids), "run"))
+		p.tell("%s not looked at yet: markmill health alerts deliver does it", plain.Counted(len(ids), "run"))
 	}
 	if doc.Total == 0 {
 		p.tell("no alerts")
@@ -122,7 +122,7 @@ func (p *program) alert(ctx context.Context) (*queue.Delivery, error) {
 	all = slices.DeleteFunc(all, func(d *queue.Delivery) bool { return !strings.HasPrefix(d.Alert.ID, p.ID) })
 	if len(all) != 1 {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%s begin with %q",
-			plain.Counted(len(all), "alert"), p.ID), Hint: "markmill alerts list shows their ids"}
+			plain.Counted(len(all), "alert"), p.ID), Hint: "markmill health alerts list shows their ids"}
 	}
 	return all[0], nil
 }
@@ -173,7 +173,7 @@ func (p *program) retryAlert(ctx context.Context) (int, error) {
 		for _, m := range held {
 			if m.Of(&d.Alert) {
 				return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: named(&m) + " is muted until " +
-					m.Until.Local().Format(time.DateTime), Hint: "markmill alerts unmute ends that"}
+					m.Until.Local().Format(time.DateTime), Hint: "markmill health alerts unmute ends that"}
 			}
 		}
 		if !d.Again(p.User, p.Reason, time.Now().UTC()) {

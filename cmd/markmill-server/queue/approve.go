@@ -29,7 +29,7 @@ func (p *program) answer(ctx context.Context) (int, error) {
 	asked := h.Asked()
 	if h.State != queue.StateUnapproved || asked == nil {
 		return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("job %s waits for no approval: "+
-			"it is %s", h.ID, h.State), Hint: "markmill jobs list --state unapproved lists those that do"}
+			"it is %s", h.ID, h.State), Hint: "markmill queue list --state unapproved lists those that do"}
 	}
 	if p.Root == "" {
 		return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: "the policy of the repository says which " +
@@ -93,7 +93,7 @@ func (p *program) asking(ctx context.Context, h *queue.History, asked *queue.Ent
 	if why := unanswerable(v, h, asked); why != "" {
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: string(asked.Run),
 			Msg:  fmt.Sprintf("the record of the run that asks for the approval of job %s is refused: %s", h.ID, why),
-			Hint: "markmill jobs cancel " + h.ID + " ends the job"}
+			Hint: "markmill queue cancel " + h.ID + " ends the job"}
 	}
 	return v.Run, nil
 }

@@ -1,4 +1,4 @@
-// Package queue is what markmill submit, worker, jobs, scheduler and alerts do with the queue.
+// Package queue is what markmill queue submit, worker, jobs, scheduler and alerts do with the queue.
 //
 // Begin at Do (main.go), and for a job at worker.do (job.go). The package owns what a worker does with a job: which
 // repository it runs in, which run it resumes, what it publishes and when (publish.go), and what the end of the run

@@ -97,7 +97,7 @@ func (p *program) fetch(ctx context.Context, h *queue.History) (runs.RunID, erro
 		if theirs, err := got.Sums(); err != nil || mine != theirs {
 			return errors.Join(err, &notebooks.Error{Kind: notebooks.KindRecord, File: own.Path(),
 				Msg:  fmt.Sprintf("run %s is here with other bytes than the queue has, and is not replaced", id),
-				Hint: "markmill runs verify shows whether the one here holds"})
+				Hint: "markmill verify shows whether the one here holds"})
 		}
 		return errThere
 	})

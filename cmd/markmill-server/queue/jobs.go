@@ -143,17 +143,30 @@ func (p *program) fetched(ctx context.Context, h *queue.History) (int, error) {
 	return exitFail, nil
 }
 
-func (p *program) list(ctx context.Context) (int, error) {
+// verify names the messages in the queue that no program of Markmill wrote, or removes them.
+func (p *program) verify(ctx context.Context) (int, error) {
+	if _, _, err := p.q.List(ctx, queue.Filter{Limit: 1}); err != nil { // it reads all of them
+		return 0, err
+	}
+	found, what := p.q.Foreign(), "found"
 	if p.Mend {
-		removed, err := p.q.Mend(ctx, p.User, time.Now().UTC())
-		if err != nil {
+		var err error
+		if found, err = p.q.Mend(ctx, p.User, time.Now().UTC()); err != nil {
 			return 0, err
 		}
-		p.tell("%s removed that no program of Markmill wrote", plain.Counted(len(removed), "message"))
-		for _, f := range removed {
-			p.tell("removed: %s, message %s of %s", f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
-		}
+		what = "removed"
 	}
+	for _, f := range found {
+		p.tell("%s: %s, message %s of %s", what, f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
+	}
+	p.tell("%s %s that no program of Markmill wrote", plain.Counted(len(found), "message"), what)
+	if len(found) > 0 && !p.Mend {
+		return exitFail, nil
+	}
+	return exitPass, nil
+}
+
+func (p *program) list(ctx context.Context) (int, error) {
 	jobs, total, err := p.q.List(ctx, p.Filter)
 	if err != nil {
 		return 0, err
@@ -167,7 +180,7 @@ func (p *program) list(ctx context.Context) (int, error) {
 		return exitPass, p.print("jobs", doc)
 	}
 	for _, f := range doc.Foreign {
-		p.tell("skipped: %s, message %s of %s, which no program of Markmill wrote; jobs list --mend removes it",
+		p.tell("skipped: %s, message %s of %s, which no program of Markmill wrote; queue verify --mend removes it",
 			f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
 	}
 	for _, one := range doc.Paused {

@@ -70,6 +70,7 @@ func (p *program) do(ctx context.Context) (int, error) {
 	commands := map[string]func(context.Context) (int, error){"submit": p.submit, "worker": p.work, "list": p.list,
 		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob,
 		"pause": p.pause, "resume": p.resume, "steer": p.steer, "answer": p.answer, "rows": p.sweep, "prune": p.prune,
+		"verify":         p.verify,
 		"alerts-deliver": p.deliverAlerts, "alerts-list": p.listAlerts, "alerts-show": p.showAlert,
 		"alerts-retry": p.retryAlert, "scheduler": p.schedule, "pause-schedule": p.pauseSchedule,
 		resumeSchedule: p.pauseSchedule,

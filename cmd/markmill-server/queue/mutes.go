@@ -155,7 +155,7 @@ func (p *program) endMute(ctx context.Context) (int, error) {
 	err := p.change(ctx, &m, func(was *queue.Mute) (*queue.Mute, error) {
 		if was == nil || !was.Active(now) {
 			return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: named(&m) + " is not muted",
-				Hint: "markmill alerts mutes lists what is"}
+				Hint: "markmill health alerts mutes lists what is"}
 		}
 		one := *was
 		one.Until, one.Ended = now, &queue.Unmute{By: p.User, Reason: p.Reason}

@@ -26,7 +26,7 @@ type scheduler struct {
 	scope  string
 	states *jetstream.Schedules
 	now    func() time.Time
-	submit func(ctx context.Context, n *schedules.Notebook, r *schedule.Run) error // starts markmill submit
+	submit func(ctx context.Context, n *schedules.Notebook, r *schedule.Run) error // starts markmill queue submit
 
 	list  []schedules.Notebook
 	found time.Time // when list was made
@@ -94,7 +94,7 @@ func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 
 // look decides for each notebook what is due. A mistake in one does not keep the others from running.
 func (s *scheduler) look(ctx context.Context, now time.Time) {
-	if err := schedules.Beat(runs.Store{Dir: s.Store}, "markmill scheduler", now); err != nil {
+	if err := schedules.Beat(runs.Store{Dir: s.Store}, "markmill schedule serve", now); err != nil {
 		s.tell("scheduler: %s", err)
 	}
 	if s.found.IsZero() || now.Sub(s.found).Abs() >= findEvery {
@@ -162,7 +162,7 @@ func (s *scheduler) step(ctx context.Context, n *schedules.Notebook, now time.Ti
 	switch {
 	case err != nil:
 	case cancel != "":
-		_, err = s.q.Cancel(ctx, cancel, "markmill scheduler", "due again (overlap: cancel)", now.UTC())
+		_, err = s.q.Cancel(ctx, cancel, "markmill schedule serve", "due again (overlap: cancel)", now.UTC())
 		if h, ferr := s.q.Find(ctx, cancel); ferr == nil && h != nil && h.State.Ended() {
 			err = nil // by itself, meanwhile
 		}

@@ -78,7 +78,7 @@ func (s *storm) sweep() {
 			s.Errorf("the output of row %d: %v", x, err)
 		}
 	}
-	verify := exec.Command(filepath.Join(s.bin, "markmill"), "runs", "verify", "last-sweep")
+	verify := exec.Command(filepath.Join(s.bin, "markmill"), "verify", "last-sweep")
 	verify.Dir = s.root
 	if out, err := verify.CombinedOutput(); err != nil {
 		s.Errorf("%v\n%s", err, out)

@@ -55,7 +55,7 @@ func (s *server) resources(ctx context.Context) ([]*mcp.Resource, error) {
 			Notebook string      `json:"notebook"`
 		} `json:"runs"`
 	}
-	doc, err := s.Document(ctx, "runs", "list", "--json", fmt.Sprintf("--limit=%d", listedRuns))
+	doc, err := s.Document(ctx, "list", "--json", fmt.Sprintf("--limit=%d", listedRuns))
 	if err == nil {
 		err = codec.Unmarshal(doc, &kept)
 	}
@@ -107,7 +107,7 @@ func (s *server) readRecord(ctx context.Context, req *mcp.ReadResourceRequest) (
 	if !ok || err != nil || !runWord.MatchString(word) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	doc, err := s.Document(ctx, "runs", "show", "--json", "--", word)
+	doc, err := s.Document(ctx, "show", "--json", "--", word)
 	if err != nil {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}

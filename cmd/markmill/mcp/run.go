@@ -80,7 +80,7 @@ func (s *server) runOutdated(ctx context.Context, req *mcp.CallToolRequest, in o
 	if p.run == "" && code != 0 {
 		return answer{}, child.Said(code, words)
 	}
-	doc, err := s.Document(ctx, "gate", "--json")
+	doc, err := s.Document(ctx, "status", "--gate", "--json")
 	return answer{doc: doc, text: quoted(words) + "gate: " + string(doc)}, err
 }
 
@@ -337,7 +337,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // shown is the document of a run, with words for a reader that only sees text.
 func (s *server) shown(ctx context.Context, run string) (answer, error) {
-	doc, err := s.Document(ctx, "runs", "show", "--json", "--", run)
+	doc, err := s.Document(ctx, "show", "--json", "--", run)
 	if err != nil {
 		return answer{}, err
 	}

@@ -140,7 +140,7 @@ func tools() []tool {
 				if err != nil {
 					return answer{}, err
 				}
-				doc, err := s.Document(ctx, "inspect", "--json", "--", path)
+				doc, err := s.Document(ctx, "check", "--show", "--json", "--", path)
 				return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
 			}),
 		define("check", "Check notebooks", reads, "check",
@@ -173,7 +173,7 @@ func tools() []tool {
 			"Say whether every output is current, passed and has the proof that the settings "+
 				"ask for; if not, why, and the command that fixes each. Call it before you say that you are done.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in gateArgs) (answer, error) {
-				args := []string{"gate", "--json"}
+				args := []string{"status", "--gate", "--json"}
 				if in.Revision != "" {
 					rev, err := revision(in.Revision)
 					if err != nil {
@@ -256,7 +256,7 @@ func tools() []tool {
 				if err != nil {
 					return answer{}, err
 				}
-				doc, err := s.Document(ctx, "runs", "verify", "--json", "--", what)
+				doc, err := s.Document(ctx, "verify", "--json", "--", what)
 				return answer{doc: doc}, err
 			}),
 		define("scraps", "Recorded values", reads, "scraps",
@@ -286,7 +286,7 @@ func tools() []tool {
 				if in.Limit <= 0 {
 					in.Limit = 20
 				}
-				args := []string{"runs", "list", "--json", fmt.Sprintf("--limit=%d", in.Limit)}
+				args := []string{"list", "--json", fmt.Sprintf("--limit=%d", in.Limit)}
 				for _, status := range in.Status {
 					args = append(args, "--status="+status)
 				}
@@ -301,7 +301,7 @@ func tools() []tool {
 				"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows "+
 				"their columns.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
-				doc, err := s.Document(ctx, "runs", "query", "--json", "--", in.SQL)
+				doc, err := s.Document(ctx, "list", "--json", "--query="+in.SQL)
 				return answer{doc: doc, more: "Choose fewer columns or rows."}, err
 			}),
 		define("review", "Review the branch", reads, "review",

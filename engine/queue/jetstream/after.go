@@ -55,7 +55,7 @@ func (q *Queue) completes(ctx context.Context, after []string, seen map[string]q
 			return NoJob(id)
 		case job.State.Ended() && job.State != queue.StateCompleted:
 			err := refused("job %s is %s, and what comes after it would never run", id, job.State)
-			err.Hint = "put it back first: markmill jobs retry " + id + " --reason …"
+			err.Hint = "put it back first: markmill queue retry " + id + " --reason …"
 			return err
 		}
 	}

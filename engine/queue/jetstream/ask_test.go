@@ -56,7 +56,7 @@ func TestAsk(t *testing.T) {
 		t.Error(list, total, err)
 	}
 	if why, err := q.Waits(t.Context(), &state(t, q, "j").Job, time.Now()); err != nil || len(why) != 1 ||
-		!strings.Contains(why[0], "markmill jobs approve j") {
+		!strings.Contains(why[0], "markmill approve j") {
 		t.Error(why, err)
 	}
 	if _, err := q.Answer(t.Context(), "j", &queue.Entry{Kind: queue.Answered, Run: "another"}); err == nil {

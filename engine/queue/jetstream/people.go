@@ -23,7 +23,8 @@ func refused(format string, args ...any) *notebooks.Error {
 // NoJob is the error of a job that is not there.
 func NoJob(id string) error {
 	err := refused("there is no job %s", id)
-	err.Hint = "markmill jobs lists them; markmill jobs prune removes those that ended long ago"
+	err.Hint = "markmill queue list lists them; markmill queue prune removes those that ended long ago"
+	err.Err = queue.ErrNoJob
 	return err
 }
 

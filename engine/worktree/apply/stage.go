@@ -93,10 +93,10 @@ func openStage(root, runID string, patch []byte) (_ *stage, err error) {
 			run, back := strings.CutSuffix(other, RevertedSuffix)
 			e := &notebooks.Error{Kind: notebooks.KindOption, File: root,
 				Msg:  fmt.Sprintf("the change of run %s is half applied: that command was killed", run),
-				Hint: fmt.Sprintf("markmill runs apply %s finishes it", run)}
+				Hint: fmt.Sprintf("markmill apply %s finishes it", run)}
 			if back {
 				e.Msg = fmt.Sprintf("the change of run %s is half taken back: that command was killed", run)
-				e.Hint = fmt.Sprintf("markmill runs revert %s finishes it", run)
+				e.Hint = fmt.Sprintf("markmill revert %s finishes it", run)
 			}
 			return nil, e
 		}
@@ -262,7 +262,7 @@ func (st *stage) resume() error {
 	}
 	if st.list.Run != st.run || st.list.Patch != st.patch {
 		return &notebooks.Error{Kind: notebooks.KindRecord, File: filepath.Join(st.ready, stageFile),
-			Msg: "is not of this run's patch", Hint: "see markmill runs verify"}
+			Msg: "is not of this run's patch", Hint: "see markmill verify"}
 	}
 	var bad []string
 	var left []int

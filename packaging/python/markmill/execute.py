@@ -189,7 +189,7 @@ def execute_notebook(
 def inspect_notebook(notebook_path: PathLike, parameters: Parameters = None) -> dict[str, dict[str, Any]]:
     """Returns the parameters of a notebook as papermill.inspect_notebook does: name, type, default and help."""
     path = os.fspath(notebook_path).format(**parameters) if parameters else os.fspath(notebook_path)
-    document = call(["inspect", "--json", "--", path]).document()
+    document = call(["check", "--show", "--json", "--", path]).document()
     return {
         p["name"]: {
             "name": p["name"],

@@ -69,7 +69,7 @@ class NotebookFile(pytest.File):
     def collect(self) -> Iterator[StepItem]:
         """Yields a test for each step, and one for the run as a whole."""
         try:
-            steps = call(["inspect", "--json", "--", str(self.path)]).document()["steps"]
+            steps = call(["check", "--show", "--json", "--", str(self.path)]).document()["steps"]
         except MarkmillError as error:
             raise self.CollectError(str(error)) from None
         for step in steps:

@@ -124,7 +124,7 @@ def test_interrupt(request: pytest.FixtureRequest) -> None:
     with pytest.raises(KeyboardInterrupt):
         markmill.run("in.ipynb", "out.ipynb", event=event)
     # The run has ended, with its record and its output.
-    (run,) = call(["runs", "list", "--json"]).document()["runs"]
+    (run,) = call(["list", "--json"]).document()["runs"]
     assert run["status"] == "interrupted"
     assert "time.sleep" in Path("out.ipynb").read_text(encoding="utf-8")
 
