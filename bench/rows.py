@@ -268,7 +268,7 @@ def parse(b, fences=38_000, size=10_000_000):
 def strip(b):
     generate.outputs_input(b.folder, "outputs")
     notebook, proof = b.input("outputs.ipynb"), '"source": "x = 199"'
-    contenders = [Contender("markmill strip", [b.programs.markmill, "strip", "--stdout", notebook], b.folder,
+    contenders = [Contender("markmill strip", [b.programs.markmill, "notebook", "strip", "--stdout", notebook], b.folder,
                             stdout=b.input("ours.ipynb"), proof=(b.input("ours.ipynb"), proof))]
     if b.programs.peers:
         contenders.append(Contender("nbstripout", [b.programs.peers, "-m", "nbstripout", "--keep-id", "-t", notebook],
@@ -551,7 +551,7 @@ def watched(b, repository):
     """The times of each round, in seconds."""
     noticed, begun = [], []
     runs = os.path.join(b.env.get("MARKMILL_DIR") or os.path.join(repository, ".markmill"), "runs")
-    process = subprocess.Popen([b.programs.markmill, "watch", "task.md"], cwd=repository, env=b.env, text=True,
+    process = subprocess.Popen([b.programs.markmill, "run", "--watch", "task.md"], cwd=repository, env=b.env, text=True,
                                stderr=subprocess.PIPE)
     try:
         def until(word):

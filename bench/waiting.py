@@ -33,7 +33,7 @@ def warm(b, most=40):
     costs, same = {c.name: [] for c in contenders}, 0
     said = b.input("worker.log")
     with open(said, "wb") as log:
-        worker = subprocess.Popen([b.programs.markmill, "worker", "--warm"], cwd=repository, env=env, stdout=log, stderr=log)
+        worker = subprocess.Popen([b.programs.markmill, "queue", "worker", "--warm"], cwd=repository, env=env, stdout=log, stderr=log)
         try:
             for i in range(-2, most):
                 for c in contenders:
@@ -80,12 +80,12 @@ def queue(b, jobs=60, peer_jobs=8):
     def submit():
         shutil.rmtree(store, ignore_errors=True)
         for _ in range(jobs):
-            subprocess.run([program, "submit", "empty.md"], cwd=repository, env=b.env, check=True, capture_output=True)
+            subprocess.run([program, "queue", "submit", "empty.md"], cwd=repository, env=b.env, check=True, capture_output=True)
 
     for n in (1, 2, 4):
         each(f"markmill run, xargs -P {n}", jobs, ["sh", "-c", f"seq {jobs} | xargs -P {n} -I @ {program} run empty.md"])
         each(f"{n} workers", jobs, ["sh", "-c", f"for i in $(seq {n}); do {program} worker --drain & done; wait"], submit)
-        each(f"a worker, -j {n}", jobs, [program, "worker", "--drain", "-j", str(n)], submit)
+        each(f"a worker, -j {n}", jobs, [program, "queue", "worker", "--drain", "-j", str(n)], submit)
     if b.programs.peers:
         for n in (1, 2, 4):
             each(f"papermill, xargs -P {n}", peer_jobs, ["sh", "-c",

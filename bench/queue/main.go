@@ -80,7 +80,7 @@ func measure(program string, jobs, rounds int) error {
 	}
 	fmt.Printf("markmill queue list, which starts the server: %d ms\n", alone.Milliseconds())
 
-	worker := exec.Command(program, "worker", "--queue", "nothing")
+	worker := exec.Command(program, "queue", "worker", "--queue", "nothing")
 	worker.Dir = dir
 	if err := worker.Start(); err != nil {
 		return err

@@ -80,7 +80,7 @@ func proveStages(t *testing.T, agent, stages string, given ...string) {
 		do(root, builtProgram(t), append([]string{"run", notebook}, given...)...)
 	}
 	var s summary.Summary
-	if err := json.Unmarshal(do(root, builtProgram(t), "summary", "--json"), &s); err != nil {
+	if err := json.Unmarshal(do(root, builtProgram(t), "agent", "summary", "--json"), &s); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range s.Agents {

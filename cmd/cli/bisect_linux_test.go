@@ -39,7 +39,7 @@ func TestBisectInterrupted(t *testing.T) {
 	if out, err := command("sh", "-c", history, "sh", notebook).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	bisect := func() *exec.Cmd { return command(program, "bisect", "n.md", "--good", "HEAD~4") }
+	bisect := func() *exec.Cmd { return command(program, "notebook", "bisect", "n.md", "--good", "HEAD~4") }
 	c := bisect()
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out

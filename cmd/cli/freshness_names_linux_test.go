@@ -100,7 +100,7 @@ func TestGateTurnsGreen(t *testing.T) {
 			p.write("two.md", "# Two\n\n"+notebook)
 			p.shell("set -e\nM=" + p.program + "\n" + script)
 			for range 4 {
-				out, err := p.try(p.program, "gate")
+				out, err := p.try(p.program, "status", "--gate")
 				if err == nil {
 					break
 				}
@@ -115,12 +115,12 @@ func TestGateTurnsGreen(t *testing.T) {
 				if ran == 0 {
 					t.Fatalf("no command is named: %s", out)
 				}
-				if out, err := p.try(p.program, "gate"); err != nil {
+				if out, err := p.try(p.program, "status", "--gate"); err != nil {
 					t.Fatalf("the commands were run: %s", out)
 				}
 			}
 			p.commit()
-			if out, err := p.try(p.program, "gate"); err != nil {
+			if out, err := p.try(p.program, "status", "--gate"); err != nil {
 				t.Errorf("after the outputs are committed: %s", out)
 			}
 			if files, _ := filepath.Glob(filepath.Join(p.dir, "*.out.md")); len(files) > 2 {

@@ -167,7 +167,7 @@ func (p peers) jupyter(t *testing.T) {
 				t.Errorf("papermill ends with %d when it is given what Markmill left:\n%s", again[n].code,
 					readLog(again[n].Log))
 			}
-			command(t, dir, p.markmill, "strip", output)
+			command(t, dir, p.markmill, "notebook", "strip", output)
 			if got, err := os.ReadFile(output); err != nil || string(got) != jupyterNotebook(c.cells) {
 				t.Errorf("strip does not give the source back: %v\n%s", err, got)
 			}

@@ -82,7 +82,7 @@ func (p peers) oddities(t *testing.T) {
 		path := filepath.Join(dir, file.name)
 		write(t, path, file.text)
 		command(t, "", p.markmill, "convert", path, path+".ipynb")
-		command(t, "", p.markmill, "inspect", path)
+		command(t, "", p.markmill, "check", "--show", path)
 		args = append(args, "="+path, "ipynb="+path+".ipynb")
 	}
 	var read map[string]peerFile

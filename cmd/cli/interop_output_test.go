@@ -149,14 +149,14 @@ func (p peers) timings(t *testing.T, dir string) {
 		"twice.ipynb")
 	write(t, source, "```python {#slow}\nimport time; time.sleep(0.3)\n```\n")
 	command(t, dir, p.markmill, "convert", source, out)
-	bare := command(t, dir, p.markmill, "strip", "--stdout", out)
+	bare := command(t, dir, p.markmill, "notebook", "strip", "--stdout", out)
 	command(t, dir, p.markmill, "run", out, again, "--timings")
 	shown := strings.Split(strings.TrimSpace(string(command(t, dir, p.python, "-c", timed, again, out))), "\n")
 	if len(shown) != 2 || shown[0] != shown[1] || !strings.Contains(shown[0], "shell.execute_reply") {
 		t.Errorf("the metadata of the cells have\n%s", strings.Join(shown, "\n"))
 	}
 	command(t, dir, p.markmill, "verify", again)
-	if left := command(t, dir, p.markmill, "strip", "--stdout", again); !bytes.Equal(left, bare) {
+	if left := command(t, dir, p.markmill, "notebook", "strip", "--stdout", again); !bytes.Equal(left, bare) {
 		t.Errorf("strip leaves\n%s", left)
 	}
 	command(t, dir, p.markmill, "run", out, again)

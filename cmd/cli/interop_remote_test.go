@@ -36,13 +36,13 @@ func TestInteropRemote(t *testing.T) {
 	if strings.Contains(text, "sold in nord") {
 		t.Errorf("the output of the run before stands in\n%s", text)
 	}
-	b.wants(t, b.do("scraps", ours, theirs), "nord", "østlandet", "exit 0")
+	b.wants(t, b.do("notebook", "scraps", ours, theirs), "nord", "østlandet", "exit 0")
 	b.wants(t, b.do("diff", ours, theirs), `"nord" → "østlandet"`, "sold in østlandet", "exit 1")
 	b.wants(t, b.run(theirs, b.base+"/again.ipynb", "-p", "region", "west"), "pass", "exit 0")
 	b.wants(t, string(b.read(t, b.base+"/again.ipynb")), "sold in west")
 	b.wants(t, b.do("test", theirs), "exit 2") // a test is of a file that is here
 	papermill(b.base+"/again.ipynb", filepath.Join(b.dir, "here.ipynb"), "-p", "region", "east")
-	b.wants(t, b.do("scraps", "here.ipynb"), "east", "exit 0")
+	b.wants(t, b.do("notebook", "scraps", "here.ipynb"), "east", "exit 0")
 	b.wants(t, b.do("test", "here.ipynb"), "exit 0")
 	b.secretless(t)
 }

@@ -108,7 +108,7 @@ func (p peers) scrapbook(t *testing.T) {
 	}
 
 	found := map[string]int{}
-	for line := range strings.Lines(string(command(t, dir, p.markmill, "scraps", "--long", "--format", "jsonl",
+	for line := range strings.Lines(string(command(t, dir, p.markmill, "notebook", "scraps", "--long", "--format", "jsonl",
 		made))) {
 		var s struct {
 			Notebook, Status, Name, Type string
@@ -155,7 +155,7 @@ func (p peers) secretTable(t *testing.T) {
 		if got != "[[1, '***']]\n[[1]]\n" && got != "[[1]]\n[[1, '***']]\n" {
 			t.Errorf("%s: the tables are %s", kernel, got)
 		}
-		raw := string(command(t, dir, p.markmill, "scraps", "--long", "--format", "jsonl", out))
+		raw := string(command(t, dir, p.markmill, "notebook", "scraps", "--long", "--format", "jsonl", out))
 		if strings.Contains(raw, "hunter") || !strings.Contains(raw, `[1,"***"]`) {
 			t.Errorf("%s: the scraps are %s", kernel, raw)
 		}
@@ -227,8 +227,8 @@ func (p peers) tables(t *testing.T) {
 			"glue --json day '{\"$date\":\"2026-01-31\"}'\nglue --json at '{\"$date\":\"2026-01-31T10:00:00.25\"}'\n"+
 			"glue --json when '{\"$date\":\"2026-01-31T10:00:00+02:00\"}'\n```\n")
 	command(t, dir, p.markmill, "run", "b.md", "out/3.md")
-	command(t, dir, p.markmill, "scraps", "out", "-o", "all.parquet")
-	command(t, dir, p.markmill, "scraps", "out", "-o", "all.csv")
+	command(t, dir, p.markmill, "notebook", "scraps", "out", "-o", "all.parquet")
+	command(t, dir, p.markmill, "notebook", "scraps", "out", "-o", "all.csv")
 	got := strings.TrimSpace(string(command(t, dir, p.python, "-c", readTables+endAtOnce, "all.parquet", "all.csv")))
 	want := `[["notebook string", "run string", "status string", "n int64", "mode string", "b bool", "big int64", "f double", "mixed string", "text string", "at timestamp[us]", "day date32[day]", "nan double", "when timestamp[us, tz=UTC]"], ` +
 		`[{"notebook": "out/1.md", "run": null, "status": "pass", "n": 1, "mode": "fast", "b": true, "big": 9007199254740993, "f": 1.0, "mixed": "1", "text": "a, \"b\"\nc", "at": null, "day": null, "nan": null, "when": null}, ` +

@@ -64,7 +64,7 @@ func TestInteropWarm(t *testing.T) {
 
 	start := func() (said *bytes.Buffer, end func()) {
 		said = &bytes.Buffer{}
-		worker := exec.Command(markmill, "worker", "--warm")
+		worker := exec.Command(markmill, "queue", "worker", "--warm")
 		worker.Dir, worker.Stderr = repo, said
 		if err := worker.Start(); err != nil {
 			t.Fatal(err)

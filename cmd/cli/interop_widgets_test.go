@@ -107,7 +107,7 @@ func (p peers) widgets(t *testing.T) {
 	if got := strings.TrimSpace(string(command(t, dir, p.python, "-c", widgetsOf, "papermill.ipynb"))); got != ours {
 		t.Errorf("updated %s\nwant    %s", got, ours)
 	}
-	command(t, dir, p.markmill, "strip", "markmill.ipynb")
+	command(t, dir, p.markmill, "notebook", "strip", "markmill.ipynb")
 	if got, err := os.ReadFile(at("markmill.ipynb")); err != nil || strings.Contains(string(got), "widget-state") {
 		t.Errorf("strip leaves the state of widgets: %v\n%s", err, got)
 	}

@@ -51,7 +51,7 @@ func TestLanesKilled(t *testing.T) {
 	l.admit("--program", l.fixer("slow.sh",
 		`echo '{"kind":"message","text":"waiting"}'; until [ -e "$(cat go.txt)" ]; do sleep 0.05; done`))
 	out := filepath.Join(l.home, "out.md")
-	cmd := exec.Command(builtProgram(t), "lanes", "task.md", out, "--backends", "mine,slow", "-n", "2", "-j", "1")
+	cmd := exec.Command(builtProgram(t), "run", "task.md", out, "--backend", "mine,slow", "--attempts", "2", "-j", "1")
 	cmd.Dir, cmd.Env = l.dir, l.env
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestAgentsLanes(t *testing.T) {
 		l.admit("--program", found[0], "--endpoint", server.Base(scenario)+p.path, "--model", p.model)
 	}
 	out := filepath.Join(l.home, "out.md")
-	text, code := l.markmill("lanes", "task.md", out, "--backends", "claude,codex,opencode", "-n", "3",
+	text, code := l.markmill("run", "task.md", out, "--backend", "claude,codex,opencode", "--attempts", "3",
 		"--pick", "smallest")
 	done := l.lanes()
 	if code != 0 || done == nil || done.Completed == nil {

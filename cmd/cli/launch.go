@@ -139,7 +139,7 @@ func (o *launchOptions) kubernetesJob(argv []string) (string, error) {
 // workerArgs are the options of a worker that were given, for one that is started elsewhere: it drains and ends. Files
 // are named by absolute paths, since Slurm's machines may have the working directory elsewhere.
 func workerArgs(f *pflag.FlagSet, files bool) (args []string, err error) {
-	args = []string{"worker", "--drain"}
+	args = []string{"queue", "worker", "--drain"}
 	f.Visit(func(flag *pflag.Flag) {
 		value := flag.Value.String()
 		switch flag.Name {

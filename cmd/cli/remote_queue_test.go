@@ -26,8 +26,8 @@ func (b *remoteBed) works(t *testing.T, place string) {
 		"--allow-empty", "-m", "base").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	b.wants(t, b.do("submit", "n.md", "--key", "j"), "exit 0")
-	b.wants(t, b.do("worker", "--drain"), "job j: completed", "exit 0")
+	b.wants(t, b.do("queue", "submit", "n.md", "--key", "j"), "exit 0")
+	b.wants(t, b.do("queue", "worker", "--drain"), "job j: completed", "exit 0")
 }
 
 // fetches fetches the record of the job j.
@@ -43,7 +43,7 @@ func TestRemoteQueueFiles(t *testing.T) {
 	b, _, data := newS3Bed(t)
 	files := filepath.Join(data, "bucket", "files")
 	b.works(t, "s3://bucket/files/")
-	b.wants(t, b.do("submit", "n.md", "--key", "k", "--files", "s3://nobucket/x"), `there is no bucket "nobucket"`)
+	b.wants(t, b.do("queue", "submit", "n.md", "--key", "k", "--files", "s3://nobucket/x"), `there is no bucket "nobucket"`)
 	kept, err := filepath.Glob(filepath.Join(files, "*"))
 	if err != nil || len(kept) < 3 { // the output has two parts, and the patch has one
 		t.Fatalf("the bucket has %v, %v", kept, err)

@@ -141,7 +141,7 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 	if got := b.read(t, named); !bytes.Contains(got, []byte("Łódź 1.5")) {
 		t.Errorf("%s", got)
 	}
-	b.wants(t, b.do("inspect", named), "show", "exit 0")
+	b.wants(t, b.do("check", "--show", named), "show", "exit 0")
 
 	// Large, and then small in the same place.
 	local, there := filepath.Join(b.dir, "bulky.md"), b.base+"/bulky.md"
@@ -151,7 +151,7 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 	if len(whole) < 20_000_000 || !bytes.Equal(whole, b.lastOutput(t)) {
 		t.Fatalf("%d bytes came back, which are not those of the record", len(whole))
 	}
-	b.wants(t, b.do("strip", "--check", there), "has outputs", "exit 1")
+	b.wants(t, b.do("notebook", "strip", "--check", there), "has outputs", "exit 1")
 	b.wants(t, b.run(source, there), "pass · 2 of 2", "exit 0")
 	small := b.read(t, there)
 	if len(small) > 10_000 || !bytes.Equal(small, b.lastOutput(t)) {

@@ -192,12 +192,12 @@ func (b *remoteBed) tour(t *testing.T) {
 	}
 	wants(b.do("verify", "last"), "everything holds", "exit 0")
 
-	wants(b.do("inspect", out), "region", "show", "exit 0")
-	wants(b.do("scraps", out), "daily-north-2.50.out.md", "2.5", "exit 0")
+	wants(b.do("check", "--show", out), "region", "show", "exit 0")
+	wants(b.do("notebook", "scraps", out), "daily-north-2.50.out.md", "2.5", "exit 0")
 	wants(b.do("check", b.base+"/daily-north.md"), "exit 0")
-	wants(b.do("strip", "--check", out), "has outputs", "exit 1")
-	wants(b.do("strip", out), "give -t to write to standard output", "exit 2")
-	wants(b.do("strip", "-t", out), "echo \"$region $share\"", "exit 0")
+	wants(b.do("notebook", "strip", "--check", out), "has outputs", "exit 1")
+	wants(b.do("notebook", "strip", out), "give -t to write to standard output", "exit 2")
+	wants(b.do("notebook", "strip", "-t", out), "echo \"$region $share\"", "exit 0")
 	wants(b.do("diff", b.base+"/daily-north.md", out), "exit 1")
 	wants(b.do("convert", out, b.base+"/page.html"), "exit 0")
 	if page, err := b.client.Read(t.Context(), b.base+"/page.html", 1<<20); err != nil ||

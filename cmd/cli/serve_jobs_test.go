@@ -46,7 +46,7 @@ func (d *desk) mustRun(args ...string) string {
 // worker starts a worker, which is killed at the end of the test if that has not happened before.
 func (d *desk) worker(args ...string) (kill func()) {
 	d.t.Helper()
-	cmd := exec.Command(builtProgram(d.t), append([]string{"worker"}, args...)...)
+	cmd := exec.Command(builtProgram(d.t), append([]string{"queue", "worker"}, args...)...)
 	cmd.Dir = d.root
 	if err := cmd.Start(); err != nil {
 		d.t.Fatal(err)
@@ -436,7 +436,7 @@ func TestServeJobApproval(t *testing.T) {
 	buildQueue(t)
 	d := newDesk(t, root, "approve")
 	job := d.submits(url.Values{"notebook": {"gated.md"}})
-	d.mustRun("worker", "--drain")
+	d.mustRun("queue", "worker", "--drain")
 	page := d.shows(job, "unapproved")
 	for _, words := range []string{"asks for an approval", "<h2>Contract</h2>", job + "/approve", job + "/deny"} {
 		if !strings.Contains(page, words) {
@@ -451,13 +451,13 @@ func TestServeJobApproval(t *testing.T) {
 		t.Errorf("denied without a reason: %d", code)
 	}
 	d.acts(job+"/approve", url.Values{"reason": {"read it"}})
-	d.mustRun("worker", "--drain")
+	d.mustRun("queue", "worker", "--drain")
 	d.shows(job, "completed")
 	if code, _, text := d.post(job+"/approve", url.Values{}); code != http.StatusConflict {
 		t.Errorf("approved once more: %d\n%s", code, text)
 	}
 	denied := d.submits(url.Values{"notebook": {"gated.md"}})
-	d.mustRun("worker", "--drain")
+	d.mustRun("queue", "worker", "--drain")
 	d.acts(denied+"/deny", url.Values{"reason": {"not on a Friday"}})
 	d.worker()
 	if page := d.shows(denied, "failed"); !strings.Contains(page, "not on a Friday") {
@@ -475,7 +475,7 @@ func TestServeJobSigned(t *testing.T) {
 	buildQueue(t)
 	d := newDesk(t, root, "approve")
 	job := d.submits(url.Values{"notebook": {"gated.md"}})
-	d.mustRun("worker", "--drain")
+	d.mustRun("queue", "worker", "--drain")
 	page := d.shows(job, "unapproved")
 	if !strings.Contains(page, "markmill approve "+strings.TrimPrefix(job, "/jobs/")+" --key KEY") ||
 		strings.Contains(page, job+"/approve") || !strings.Contains(page, job+"/deny") {

@@ -43,7 +43,7 @@ func TestAgentsWorkbench(t *testing.T) {
 	l.must("git", "-C", l.dir, "add", ".")
 	l.must("git", "-C", l.dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "agents")
 	d := newDesk(t, l.dir, "approve")
-	lanes := exec.Command(builtProgram(t), "lanes", "task.md", "--backends", "codex,claude", "-n", "2")
+	lanes := exec.Command(builtProgram(t), "run", "task.md", "--backend", "codex,claude", "--attempts", "2")
 	lanes.Dir, lanes.Env = l.dir, l.env
 	if err := lanes.Start(); err != nil {
 		t.Fatal(err)

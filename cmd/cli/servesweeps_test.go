@@ -176,7 +176,7 @@ func TestServeLanes(t *testing.T) {
 			t.Fatalf("git %v: %v\n%s", words, err, out)
 		}
 	}
-	d.markmill("lanes", "task.md", "--backends", "mine", "-n", "2", "--pick", "smallest")
+	d.markmill("run", "task.md", "--backend", "mine", "--attempts", "2", "--pick", "smallest")
 	sweep := "/sweeps/" + d.sweepIDs()[0]
 	code, page := d.get(sweep)
 	for _, words := range []string{"2 of 2 attempts pass, all identical", "mine 1 is picked", "mine 2",

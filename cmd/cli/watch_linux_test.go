@@ -32,7 +32,7 @@ func TestWatch(t *testing.T) {
 		command(t, dir, "git", "add", ".")
 		command(t, dir, "git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "-m", "base")
 
-		cmd := exec.Command(program, "watch", "task.md", "task.out.md", "-p", "most=25")
+		cmd := exec.Command(program, "run", "--watch", "task.md", "task.out.md", "-p", "most=25")
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"), "XDG_CACHE_HOME="+filepath.Join(dir, "home"))
 		stderr, err := cmd.StderrPipe()

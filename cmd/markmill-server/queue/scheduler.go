@@ -254,7 +254,7 @@ type refusal struct{ error }
 // start submits a job as a person would.
 func (s *scheduler) start(ctx context.Context, n *schedules.Notebook, r *schedule.Run) error {
 	due := r.Due.In(n.Times.Zone)
-	args := []string{"submit", n.Path}
+	args := []string{"queue", "submit", n.Path}
 	if n.Output != "" && n.Commit == "" {
 		args = append(args, schedule.Output(n.Schedule, due))
 	}
