@@ -43,20 +43,20 @@ func (w *window) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is a part of what runs log prints; without from its end.
+// text is a part of what show --log prints; without from its end.
 func (s *server) text(ctx context.Context, word, step string, from *int64, options ...string) (answer, error) {
 	run, err := s.run(word)
 	if err != nil {
 		return answer{}, err
 	}
-	args := append([]string{"runs", "log"}, options...)
-	args = append(args, "--", run)
+	log := "--log"
 	if step != "" {
 		if !notebooks.IsID(step) {
 			return answer{}, errors.New(plain.OneLine(plain.Cut(step, 200)) + " is no id of a step")
 		}
-		args = append(args, step)
+		log += "=" + step
 	}
+	args := append(append([]string{"show", log}, options...), "--", run)
 	doc := TextDocument{Run: run, Step: step}
 	var kept []byte
 	var code int

@@ -262,7 +262,7 @@ func tools() []tool {
 		define("scraps", "Recorded values", reads, "scraps",
 			"Show the values that runs recorded with glue, a row for each run or notebook.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in scrapsArgs) (answer, error) {
-				args := []string{"scraps", "--json"}
+				args := []string{"notebook", "scraps", "--json"}
 				for _, name := range in.Name {
 					args = append(args, "--name="+name)
 				}
