@@ -44,7 +44,7 @@ var runGroups = []group{
 	{"The workbench", []string{"listen", "role", "tokens", "cert", "host", "proxy", "proxy-header",
 		"webhook-secret"}},
 	{"A NATS server", []string{"files", "nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
-	{"Results", []string{"json", "log-output", "frozen", "reuse", "queue", "force", "execution-timeout", "run-timeout",
+	{"Results", []string{"json", "log-output", "frozen", "reuse", "jobs", "force", "execution-timeout", "run-timeout",
 		"update", "sanitize-with", "junit", "annotate"}},
 	{"More of what runs", []string{"allow-unknown-parameters", "language", "start-timeout", "allow-errors",
 		"drop-damaged", "copy", "data", "tree", "cwd", "no-output"}},

@@ -428,7 +428,7 @@ reached.`,
 	f.StringSliceVar(&call.Queues, "queue", []string{queue.DefaultQueue}, "`NAME,…` of the queues")
 	f.StringSliceVar(&call.Labels, "label", nil,
 		"`LABEL,…` that the worker offers: it also takes jobs that require them; repeatable")
-	f.IntVarP(&call.Jobs, "queue", "j", 1, "run `N` jobs at once")
+	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
 	f.StringVar(&call.Sandbox, "sandbox", "required",
 		"least sandbox of the jobs: `MODE` strict, required, on or off; a notebook can only ask for more")
 	f.BoolVar(&call.Warm, "warm", false, "keep an interpreter started for the next job like the last one")

@@ -70,7 +70,7 @@ Exit codes: as of run; 2 also when there is nothing to continue: a run that pass
 
 // sweepOnly are the options of resume that only a sweep has, and runOnly those that a sweep has not.
 var (
-	sweepOnly = []string{"queue", "max-failures", "fail-fast", "queue", "label", "priority", "retries"}
+	sweepOnly = []string{"jobs", "max-failures", "fail-fast", "queue", "label", "priority", "retries"}
 	runOnly   = []string{"at", "notebook", "branch", "events", "stdout-file", "stderr-file", "log-output", "keep-worktree"}
 )
 

@@ -63,7 +63,7 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 			return d.runAll(c.Context(), jobs, paths)
 		},
 	}
-	c.Flags().IntVarP(&jobs, "queue", "j", jobs, "run up to `N` notebooks at once")
+	c.Flags().IntVarP(&jobs, "jobs", "j", jobs, "run up to `N` notebooks at once")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only errors")
 	repoFlag(c.Flags(), &repo)
 	return c

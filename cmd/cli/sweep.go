@@ -34,7 +34,7 @@ type sweepOptions struct {
 }
 
 // sweepFlags are the names of the options that only a sweep has.
-var sweepFlags = []string{"matrix", "table", "include", "exclude", "max-runs", "queue", "max-failures",
+var sweepFlags = []string{"matrix", "table", "include", "exclude", "max-runs", "jobs", "max-failures",
 	"fail-fast"}
 
 func (o *sweepOptions) flags(f *pflag.FlagSet) {
@@ -52,7 +52,7 @@ func (o *sweepOptions) flags(f *pflag.FlagSet) {
 
 // workFlags are the options of how the runs of a sweep go on.
 func (o *sweepOptions) workFlags(f *pflag.FlagSet) {
-	f.IntVarP(&o.work.Jobs, "queue", "j", 0,
+	f.IntVarP(&o.work.Jobs, "jobs", "j", 0,
 		"how many runs of a sweep go on at once, at most as many as there are processors, or how many attempts "+
 			"(default: as many as there are processors)")
 	f.IntVar(&o.work.MaxFailures, "max-failures", 0, "start no more runs of a sweep after `N` did not pass")

@@ -74,7 +74,7 @@ compared, 3 blocked, 128+n ended by signal n.`,
 	f.BoolVar(&o.annotate, "annotate", false,
 		"print annotations for GitHub Actions (default: if GITHUB_ACTIONS is true)")
 	jsonFlag(c, &o.json, "test")
-	f.IntVarP(&o.Jobs, "queue", "j", 1, "how many notebooks run at once")
+	f.IntVarP(&o.Jobs, "jobs", "j", 1, "how many notebooks run at once")
 	a.paramFlags(f, &req.Given, &o.stdinParams)
 	o.workOptions.flags(f, req)
 	return c
