@@ -13,11 +13,11 @@ import (
 // command line. {1} and {2} stand for its first arguments, {} for those that are left; what has no argument goes away
 // with the option or the word before it, if they are joined by = or a space in brackets.
 var elsewhere = map[string]string{
-	"alert": "health alerts list", "alerts": "health alerts {}", "agents": "agent guide", "bisect": "notebook bisect {}",
+	"alert": "health alerts list", "alerts": "health alerts {}", "agents": "agent {}", "bisect": "notebook bisect {}",
 	"clean": "runs prune", "compare": "diff --values {}", "digest": "health digest {}", "execute": "run {}",
 	"exec": "run {}", "fork": "resume {1} --at STEP", "gate": "status --gate {}", "gc": "runs prune",
 	"history": "list --notebook {1}", "info": "show {}", "init": "new {}", "inspect": "check --show {}",
-	"jobs": "queue list", "lanes": "run {} --attempts 3", "last": "show last", "log": "show {1} --log={2}",
+	"jobs": "queue {}", "lanes": "run {} --attempts 3", "last": "show last", "log": "show {1} --log={2}",
 	"logs": "show {1} --log={2}", "ls": "list", "maintenance": "runs sizes", "merge": "notebook merge {}",
 	"open": "show {1} --open", "prune": "runs prune", "push": "runs push {}", "pull": "runs pull {}",
 	"query": "list --query {}", "reindex": "runs maintain reindex", "replay": "show {1} --events",
@@ -29,6 +29,7 @@ var elsewhere = map[string]string{
 	"accept": "runs accept {}", "reject": "runs reject {}", "abort": "runs abort {}", "cancel": "runs abort {}",
 	"attest": "runs attest {}", "fetch": "runs fetch {}", "reconcile": "runs maintain reconcile",
 
+	"jobs approve": "approve {}", "jobs deny": "deny {}", "jobs resume": "queue unpause {}",
 	"runs apply": "apply {}", "runs compare": "diff --values {}", "runs fork": "resume {1} --at STEP",
 	"runs list": "list", "runs log": "show {1} --log={2}", "runs maintenance": "runs sizes",
 	"runs query": "list --query {}", "runs reconcile": "runs maintain reconcile",
@@ -36,7 +37,7 @@ var elsewhere = map[string]string{
 	"runs revert": "revert {}", "runs show": "show {}", "runs stats": "list --stats", "runs trace": "show {1} --trace",
 	"runs verify": "verify {}", "runs install": "runs maintain install",
 	"queue approve": "approve {}", "queue deny": "deny {}", "queue log": "queue show {}", "queue resume": "queue unpause {}",
-	"schedule resume": "schedule unpause {}", "schedule run": "schedule run-due {}", "health status": "health digest",
+	"schedule resume": "schedule unpause {}", "schedule run": "schedule run-due {}", 
 	"agent": "agent guide", "notebook check": "check {}", "notebook convert": "convert {}", "notebook diff": "diff {}",
 	"notebook new": "new {}", "notebook run": "run {}",
 }
@@ -65,20 +66,35 @@ func knownCommand(c *cobra.Command, words []string) error {
 	}
 	at := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), c.Root().Name()), " ")
 	asked := strings.TrimPrefix(at+" "+words[0], " ")
+	if len(words) > 1 {
+		if instead, known := elsewhere[asked+" "+words[1]]; known {
+			return usagef("there is no command %s %s; try: markmill %s", asked, words[1], filled(instead, words[2:]))
+		}
+	}
 	if instead, known := elsewhere[asked]; known {
 		return usagef("there is no command %s; try: markmill %s", asked, filled(instead, words[1:]))
 	}
-	var known []string
-	for _, sub := range c.Commands() {
-		if !sub.Hidden {
-			known = append(known, sub.Name())
+	known := namesBelow(c)
+	for _, place := range []struct {
+		path  string
+		names []string
+	}{{at, known}, {"", namesBelow(c.Root())}} {
+		if near := notebooks.Suggest(words[0], place.names); near != "" {
+			return usagef("there is no command %s; did you mean: markmill %s", asked,
+				filled(strings.TrimPrefix(place.path+" "+near+" {}", " "), words[1:]))
 		}
 	}
-	if near := notebooks.Suggest(words[0], known); near != "" {
-		return usagef("there is no command %s; did you mean: markmill %s", asked,
-			filled(strings.TrimPrefix(at+" "+near+" {}", " "), words[1:]))
-	}
 	return usagef("there is no command %s; there are: %s", asked, strings.Join(known, ", "))
+}
+
+// namesBelow are the names of the commands below c that --help lists.
+func namesBelow(c *cobra.Command) (names []string) {
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
 }
 
 // filled puts the arguments that were given into the words of a command.

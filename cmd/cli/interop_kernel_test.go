@@ -45,7 +45,7 @@ func (p peers) checks(t *testing.T) {
 	if _, words, err := finished(t, dir, p.markmill, "run", "a.md", "--no-progress-bar"); err == nil {
 		t.Errorf("the run passed:\n%s", words)
 	}
-	got := command(t, dir, p.markmill, "list", "--query", "--format", "csv",
+	got := command(t, dir, p.markmill, "list", "--format", "csv", "--query",
 		"SELECT name, state, value, message FROM checks WHERE run_id = (SELECT max(run_id) FROM checks) ORDER BY name")
 	want := "name,state,value,message\ncode,warn,81,half\n" +
 		"fails,error,,ZeroDivisionError: division by zero\nprogram,ok,3,\n"
