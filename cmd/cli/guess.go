@@ -37,7 +37,7 @@ var elsewhere = map[string]string{
 	"runs revert": "revert {}", "runs show": "show {}", "runs stats": "list --stats", "runs trace": "show {1} --trace",
 	"runs verify": "verify {}", "runs install": "runs maintain install",
 	"queue approve": "approve {}", "queue deny": "deny {}", "queue log": "queue show {}", "queue resume": "queue unpause {}",
-	"schedule resume": "schedule unpause {}", "schedule run": "schedule run-due {}", 
+	"schedule resume": "schedule unpause {}", "schedule run": "schedule run-due {}",
 	"agent": "agent guide", "notebook check": "check {}", "notebook convert": "convert {}", "notebook diff": "diff {}",
 	"notebook new": "new {}", "notebook run": "run {}",
 }
@@ -78,7 +78,7 @@ func knownCommand(c *cobra.Command, words []string) error {
 	for _, place := range []struct {
 		path  string
 		names []string
-	}{{at, known}, {"", namesBelow(c.Root())}} {
+	}{{at, known}, {"", visibleCommands()}} {
 		if near := notebooks.Suggest(words[0], place.names); near != "" {
 			return usagef("there is no command %s; did you mean: markmill %s", asked,
 				filled(strings.TrimPrefix(place.path+" "+near+" {}", " "), words[1:]))

@@ -30,6 +30,14 @@ var (
 		[]string{"runs", "queue", "schedule", "health", "agent", "notebook", "git"}}
 )
 
+// visibleCommands are the names of the commands and groups that markmill --help lists.
+func visibleCommands() (names []string) {
+	for _, g := range append(slices.Clone(commandGroups), moreCommands) {
+		names = append(names, g.names...)
+	}
+	return names
+}
+
 // runGroups are the headings of markmill run --help, and of every command that has many of its options.
 var runGroups = []group{
 	{"The question", []string{"good", "bad", "scrap", "step"}},
