@@ -447,7 +447,7 @@ func files(t *testing.T, dir string) map[string]runs.Digest {
 	return out
 }
 
-// verify checks a record as runs verify does. The output notebook of these tests has no manifest.
+// verify checks a record as verify does. The output notebook of these tests has no manifest.
 func (l *lab) verify(r *Result) {
 	l.t.Helper()
 	v, err := runs.At(r.Dir).Verify(nil, runs.Signers{})

@@ -201,7 +201,7 @@ func (p *Plan) inPlaceRefused() error {
 		if each.Acceptance {
 			return refused("--in-place: the policy of the repository says acceptance: required, and a run in place "+
 				"changes the checkout before anybody can accept it",
-				"leave the option out, then: markmill runs accept, runs apply")
+				"leave the option out, then: markmill runs accept, and markmill apply")
 		}
 		if mode := each.Rules.Mode; mode == runs.MutationWorktree || mode == runs.MutationNone {
 			return refused("--in-place: the policy of the repository says mode: "+mode, "leave the option out")

@@ -106,7 +106,7 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 		return nil, err
 	}
 	defer r.dropWarm()
-	_ = e.Tidy(p.root()) // runs reconcile reports what could not be removed; it hinders no other run
+	_ = e.Tidy(p.root()) // runs maintain reconcile reports what could not be removed; it hinders no other run
 	if p.interrupted != nil {
 		release, err := p.interrupted.lock()
 		if err != nil {

@@ -25,7 +25,7 @@ func (e *Engine) Tidy(root string) error {
 	cut, err := store.Unfinished()
 	errs := []error{err}
 	if root != "" {
-		_, err := apply.HalfApplied(root) // `runs reconcile` reports those that are to be finished
+		_, err := apply.HalfApplied(root) // `runs maintain reconcile` reports those that are to be finished
 		errs = append(errs, err)
 	}
 	for _, id := range cut {
@@ -63,7 +63,7 @@ func tidy(id runs.RunID, dir, private string) error {
 	errs = append(errs, runs.At(dir).SettleData())
 	run, _, err := runs.At(dir).Load()
 	if err != nil {
-		return errors.Join(errs...) // `runs verify` reports what is wrong with it
+		return errors.Join(errs...) // `verify` reports what is wrong with it
 	}
 	if run.Started.LocalOutput() != "" {
 		errs = append(errs, outfile.Tidy(run.Started.Output, run.Started.Assets, run.ID, run.Completed != nil))

@@ -40,7 +40,7 @@ type RunStartedData struct {
 	Views int `json:"views,omitzero"`
 	// Sweep is the sweep that made this run, and its row there; nil without one.
 	Sweep *SweepData `json:"sweep,omitempty"`
-	// Rerun is the run that this one repeats (runs verify --rerun); nil without one.
+	// Rerun is the run that this one repeats (verify --rerun); nil without one.
 	Rerun *RerunData `json:"rerun,omitempty"`
 	// Options are those of the command line that a resumed run reuses; nil in records of versions that did not keep
 	// them.

@@ -133,7 +133,7 @@ func (r *Record) Trace() (*Trace, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &notebooks.Error{Kind: notebooks.KindRecord, File: r.path, Err: err,
 			Msg:  "run " + string(run.ID) + " has no trace: it has not come to its end",
-			Hint: "markmill show lists --events its events with their times"}
+			Hint: "markmill show RUN --events lists its events with their times"}
 	case err != nil:
 		return nil, cannotRead(r.path, fmt.Errorf("%s: %w", TraceFile, err))
 	}

@@ -1,4 +1,4 @@
-// The official TypeScript SDK as a client of markmill mcp serve serve: node client.mjs MARKMILL.
+// The official TypeScript SDK as a client of markmill mcp serve: node client.mjs MARKMILL.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-"""The official Python SDK as a client of markmill mcp serve serve: python client.py MARKMILL."""
+"""The official Python SDK as a client of markmill mcp serve: python client.py MARKMILL."""
 
 import asyncio
 import json

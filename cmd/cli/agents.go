@@ -69,7 +69,7 @@ func (a *app) probeAgent(ctx context.Context, name string) error {
 	return passIf(one.Denied == nil)
 }
 
-// admission is what agents admit is told.
+// admission is what agent admit is told.
 type admission struct {
 	program, model, endpoint string
 	credentials              []string
@@ -117,7 +117,7 @@ Exit codes: 0 all can be used, or none is admitted, 1 one cannot.`,
 	return c
 }
 
-// agentsHere is what agents list --json prints.
+// agentsHere is what agent list --json prints.
 type agentsHere struct {
 	Agents       []agentHere `json:"agents"`
 	MutationMode string      `json:"mutation_mode"` // of runs with an agent, by the policies

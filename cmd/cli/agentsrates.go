@@ -10,7 +10,7 @@ import (
 	"markmill/runs/index"
 )
 
-// agentRates is what agents rates --json prints.
+// agentRates is what agent rates --json prints.
 type agentRates struct {
 	Rates []*index.BackendRate `json:"rates"` // by the names of backend and model
 }

@@ -227,7 +227,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 4 to be decided, 1
 		cmd.Long = "markmill-server has the commands of markmill that a team runs. markmill starts it with their words."
 		maps.DeleteFunc(all, func(name string, _ func() *cobra.Command) bool { return !servesBelow(name) })
 	}
-	if add := all[only]; add != nil {
+	if add := all[only]; add != nil && only != "man" {
 		cmd.AddCommand(add())
 		return cmd
 	}

@@ -92,13 +92,13 @@ interrupted, and nothing was changed.`,
 	return c
 }
 
-// applyOptions are the options of runs apply and runs revert.
+// applyOptions are the options of apply and revert.
 type applyOptions struct {
 	force, json, reverse, noOutput bool
 	branch                         string
 }
 
-// appliedRun is what runs apply and runs revert print with --json.
+// appliedRun is what apply and revert print with --json.
 type appliedRun struct {
 	RunID    runs.RunID         `json:"run_id"`
 	Applied  bool               `json:"applied"`

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestApplyStopped stops runs apply at moments that are spread over its whole time: by SIGKILL, which leaves each file
+// TestApplyStopped stops apply at moments that are spread over its whole time: by SIGKILL, which leaves each file
 // old or new, so that the next apply finishes it; and by Ctrl-C to the whole process group, which leaves all of them
 // old or all of them new. MARKMILL_KILLS says how many.
 func TestApplyStopped(t *testing.T) {

@@ -109,7 +109,7 @@ type trial struct {
 	env              []string
 	exit             int               // of the run; -1: it was killed
 	branch           bool              // it makes a branch, too
-	between          func(dir string)  // what happens before runs reconcile
+	between          func(dir string)  // what happens before runs maintain reconcile
 	dot              map[string]string // .git as it was before the run
 }
 
@@ -270,9 +270,9 @@ func (r *trial) judge() {
 	r.checkGit("the run")
 	text, code := r.markmill("runs", "maintain", "reconcile")
 	if code != 0 {
-		r.Errorf("runs reconcile exits %d: %s", code, text)
+		r.Errorf("runs maintain reconcile exits %d: %s", code, text)
 	}
-	r.checkGit("runs reconcile")
+	r.checkGit("runs maintain reconcile")
 	r.checkOutput(dir, kept)
 	if len(kept) > 0 {
 		r.checkRecord(dir, completed)
@@ -315,7 +315,7 @@ func (r *trial) checkExit(dir string, completed bool) {
 			r.Error("the run exits 0 and its record is not complete")
 		}
 		if text, code := r.markmill("verify", filepath.Base(dir)); code != 0 {
-			r.Errorf("the run exits 0 and runs verify finds: %s", text)
+			r.Errorf("the run exits 0 and verify finds: %s", text)
 		}
 		if b, _ := os.ReadFile(r.output); string(b) == oldOutput {
 			r.Error("the run exits 0 and OUTPUT is the old one")
@@ -386,10 +386,10 @@ func (r *trial) checkRecord(dir string, completed bool) {
 		return
 	}
 	if want := runs.Interrupted; !completed && run.Status() != want {
-		r.Errorf("the record that was not complete is %s after runs reconcile, not %s", run.Status(), want)
+		r.Errorf("the record that was not complete is %s after runs maintain reconcile, not %s", run.Status(), want)
 	}
 	if text, code := r.markmill("verify", filepath.Base(dir)); code != 0 {
-		r.Errorf("runs verify exits %d: %s", code, text)
+		r.Errorf("verify exits %d: %s", code, text)
 	}
 	r.checkAgain(dir, run)
 }

@@ -22,7 +22,7 @@ func dataTrialOn(r *trial, front, code string) *trial {
 	return r
 }
 
-// TestApplyDataKilled kills runs apply --data at moments after its first file was moved: every file is whole, in the
+// TestApplyDataKilled kills apply --data at moments after its first file was moved: every file is whole, in the
 // checkout or beside the record, and the same command again finishes. MARKMILL_KILLS says how many.
 func TestApplyDataKilled(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestApplyDataKilled(t *testing.T) {
 			}
 		}
 		if text, code := r.markmill("verify", "last"); code != 0 {
-			t.Errorf("runs verify exits %d: %s", code, text)
+			t.Errorf("verify exits %d: %s", code, text)
 		}
 	}
 	if t.Logf("%d of %d kills came in the middle", half, trials); half == 0 {
@@ -203,6 +203,6 @@ func TestDataOnAnotherDisk(t *testing.T) {
 		t.Errorf("the next run exits %d: %s", code, text)
 	}
 	if text, code := r.markmill("verify", "last"); code != 0 {
-		t.Errorf("runs verify exits %d: %s", code, text)
+		t.Errorf("verify exits %d: %s", code, text)
 	}
 }

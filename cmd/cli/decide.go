@@ -28,7 +28,7 @@ func (a *app) runsAccept() *cobra.Command {
 		Use: "accept RUN", Short: "Record that an operator accepts a run that has ended",
 		Long: `Verifies the record of RUN and adds the operator's acceptance to it: signed with an SSH key, as
 ssh-keygen -Y sign -n markmill-decision does, and chained to the digest of the record and to the decision before it.
-Where the policy of the repository says acceptance: required, the change of a run reaches the checkout (runs apply)
+Where the policy of the repository says acceptance: required, the change of a run reaches the checkout (markmill apply)
 and a branch only after it; the keys that count are those of its allowed_signers.
 
 A run that did not pass is refused, unless --force is given. A step of a run cannot accept. The decisions are in the

@@ -104,7 +104,7 @@ func TestForAgents(t *testing.T) {
 	}
 	for _, fact := range []string{"only with an id or a tag", "`.test`", "require", "exit 0 proves little",
 		"expect-exit", ".no-change",
-		"dirty_ending_tree", "not exported in bash", "glue --json", "--dirty include", "runs log last STEP",
+		"dirty_ending_tree", "not exported in bash", "glue --json", "--dirty include", "show last --log=STEP",
 		"3 blocked"} {
 		if !strings.Contains(forAgents, fact) {
 			t.Errorf("it does not say: %s", fact)

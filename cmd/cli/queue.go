@@ -589,7 +589,7 @@ func (a *app) jobsDead(o *queueOptions) *cobra.Command {
 	return &cobra.Command{
 		Use: "dead", Short: "List the jobs that were given up", Args: args(0, 0),
 		Long: `Lists the dead jobs: their retries are used up, or ten workers in a row took them without finishing a step. markmill
-jobs retry puts one back into its queue.
+queue retry puts one back into its queue.
 
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill queue dead",

@@ -329,7 +329,7 @@ func holdsWords(word string, v *runs.Verification, commits string) string {
 	return words
 }
 
-// changedRuns is what runs reconcile --json and runs prune --json print: the runs that were completed, or removed.
+// changedRuns is what runs maintain reconcile --json and runs prune --json print: the runs that were completed, or removed.
 type changedRuns struct {
 	Runs []runs.RunID `json:"runs"`
 }

@@ -57,7 +57,7 @@ func (a *app) indexRead(ctx context.Context, o index.Options, err error) error {
 	return exit(130)
 }
 
-// reindexed is what runs reindex --json prints.
+// reindexed is what runs maintain reindex --json prints.
 type reindexed struct {
 	Index   string  `json:"index"`   // path of the database
 	Runs    int     `json:"runs"`    // how many runs it has

@@ -84,7 +84,7 @@ func TestKillsAtWrites(t *testing.T) {
 	const more = 5 // a run may make some more than the one that was counted
 	type plan struct {
 		output        string
-		point, second int // second: where runs reconcile is killed as well, which makes about as many writes
+		point, second int // second: where runs maintain reconcile is killed as well, which makes about as many writes
 	}
 	var plans []plan
 	for _, output := range outputs {

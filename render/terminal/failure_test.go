@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"markmill/notebooks"
 	"markmill/render"
 	"markmill/render/plain"
 	"markmill/runs"

@@ -252,6 +252,9 @@ func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) 
 	f := render.StepFacts{Mark: result.StatusMark(c.Status), Words: c.Words}
 	if rec != nil {
 		f, status = render.FactsOf(*rec), rec.Status()
+		if p.Run.Completed == nil && rec.Step != nil && rec.Finished == nil {
+			f.Mark, f.Words = "…", "running" // nothing is known of its end yet
+		}
 	}
 	if c.Took > 0 && f.Took == "" {
 		f.Took = render.Duration(c.Took)

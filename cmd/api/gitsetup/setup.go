@@ -42,7 +42,7 @@ func settings(program, filterFlags string, markdown bool) []setting {
 		{"diff.markmill-source.xfuncname", heading},
 		{"difftool.markmill.cmd", program + ` diff "$LOCAL" "$REMOTE"`},
 		{"merge.markmill.name", "notebooks by step"},
-		{"merge.markmill.driver", program + " merge --driver %O %A %B %L %P %S %X %Y"},
+		{"merge.markmill.driver", program + " notebook merge --driver %O %A %B %L %P %S %X %Y"},
 		{"filter." + markdownFilter + ".process", program + " git filter --markdown" + filterFlags},
 		{"filter." + markdownFilter + ".required", "true"},
 	}
@@ -81,7 +81,7 @@ const heading = "^## .*$"
 // notebooks/ only; elsewhere, as under runs/, a notebook is committed as it is. Outputs in Markdown are made to be
 // committed.
 var attributes = []string{
-	"*.ipynb diff=markmill notebook merge=markmill",
+	"*.ipynb diff=markmill merge=markmill",
 	"notebooks/**/*.ipynb filter=markmill diff=markmill-source",
 	"notebooks/**/*.md merge=markmill",
 }
