@@ -119,12 +119,8 @@ func (i *InterruptedRun) inUse() error {
 
 // refuse is the error of a run that cannot be resumed, or forked.
 func (i *InterruptedRun) refuse(why, hint string) error {
-	verb := "resumed"
-	if i.forked {
-		verb = "forked"
-	}
-	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be %s: %s",
-		filepath.Base(i.Dir), verb, why), Hint: hint}
+	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("run %s cannot be continued: %s",
+		filepath.Base(i.Dir), why), Hint: hint}
 }
 
 // resumable returns an error if there is nothing to resume.

@@ -108,8 +108,10 @@ func (a *app) showFiles(list []files.File, asJSON bool) error {
 	}
 	shown := 0
 	for _, file := range list {
-		if nb, err := a.check(file); nb == nil && err == nil {
-			continue
+		if !file.Named { // what was only found may be no notebook
+			if nb, err := a.check(file); nb == nil && err == nil {
+				continue
+			}
 		}
 		src, err := a.readSource(file.Path, false, false)
 		if err != nil {

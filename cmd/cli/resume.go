@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api/files"
 	"markmill/cmd/markmill/remote"
 	"markmill/engine"
 	"markmill/notebooks"
@@ -108,9 +109,15 @@ func (a *app) resume(c *cobra.Command, word string, output []string, o *resumeOp
 		return a.resumeSweep(c.Context(), dir, o.runOptions)
 	}
 	if around != "-" {
-		if word, err = lastOf(store, word); err != nil {
+		id, err := lastOf(store, word)
+		if err != nil {
+			if notebooks.FormOfName(word) == "" {
+				err = usagef("%s is a path, and RUN is the id of a run that is kept here: unpack an archive, or copy a "+
+					"record, to %s", word, filepath.Join(files.Short(store.Path("")), "ID"))
+			}
 			return err
 		}
+		word = id
 	}
 	return a.resumeRun(c.Context(), word, around, output, o)
 }
@@ -128,15 +135,18 @@ func (a *app) resumeRun(ctx context.Context, word, around string, output []strin
 	status := was.Status()
 	given, asked := o.req.Given, o.req
 	forks := o.at != "" || o.notebook != "" || asked.Branch != "" || !onlySecrets(was, given)
-	read := b.eng.Forked
-	switch {
-	case status == runs.Interrupted && !forks:
-		read = b.eng.Interrupted
-	case status.Passed() && !forks:
+	if status.Passed() && !forks {
 		return usagef("run %s passed, and there is nothing left of it to do: give --at STEP, -p NAME=VALUE or "+
 			"--notebook FILE to make another run of it", was.ID)
 	}
-	if b.InterruptedRun, err = read(dir); err != nil {
+	if !forks { // it may have been stopped by a full disk
+		b.InterruptedRun, err = b.eng.Interrupted(dir)
+	}
+	interrupted := !forks && err == nil
+	if forks || err != nil && status != runs.Interrupted {
+		b.InterruptedRun, err = b.eng.Forked(dir)
+	}
+	if err != nil {
 		return err
 	}
 	out := was.Started.Output
@@ -154,7 +164,7 @@ func (a *app) resumeRun(ctx context.Context, word, around string, output []strin
 		o.req.Branch = asked.Branch
 	}
 	notebook := o.notebook
-	if notebook == "" && !status.Passed() && status != runs.Interrupted && o.at == "" {
+	if notebook == "" && !status.Passed() && !interrupted && status != runs.Interrupted && o.at == "" {
 		notebook = a.notebookNow(was, b.root)
 	}
 	if notebook != "" {
