@@ -52,7 +52,7 @@ var runGroups = []group{
 	{"The workbench", []string{"listen", "role", "tokens", "cert", "host", "proxy", "proxy-header",
 		"webhook-secret"}},
 	{"A NATS server", []string{"files", "nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
-	{"Results", []string{"json", "log-output", "frozen", "reuse", "jobs", "force", "execution-timeout", "run-timeout",
+	{"Results", []string{"help-all", "json", "log-output", "frozen", "reuse", "jobs", "force", "execution-timeout", "run-timeout",
 		"update", "sanitize-with", "junit", "annotate"}},
 	{"More of what runs", []string{"allow-unknown-parameters", "language", "start-timeout", "allow-errors",
 		"drop-damaged", "copy", "data", "tree", "cwd", "no-output"}},
@@ -90,6 +90,13 @@ var reviewGroups = []group{
 	{"What is printed", []string{"markdown", "json", "html", "explain", "max-bytes"}},
 }
 
+// listGroups are those of list.
+var listGroups = []group{
+	{"Which runs", []string{"notebook", "status", "param", "scrap", "since", "until", "base", "limit", "sort"}},
+	{"Other answers", []string{"stats", "query", "format", "output", "timeout"}},
+	{"What is printed", []string{"json"}},
+}
+
 // optionGroups are the headings for the options of a command; none where it has few.
 func optionGroups(c *cobra.Command) []group {
 	switch c.CommandPath() {
@@ -100,6 +107,8 @@ func optionGroups(c *cobra.Command) []group {
 		return stripGroups
 	case "markmill review":
 		return reviewGroups
+	case "markmill list":
+		return listGroups
 	}
 	return nil
 }

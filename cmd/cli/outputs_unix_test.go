@@ -257,8 +257,8 @@ func TestOutputsAndSteps(t *testing.T) {
 		{name: "sweep", words: []string{"run", "n.md", "d/{p}.md", "--matrix", "p=a,b"}},
 		{name: "test --update", words: []string{"test", "--update", "d/out.md"}, stored: true},
 		{name: "test --junit", words: []string{"test", "d/out.md", "--junit", "d/junit.xml"}, stored: true},
-		{name: "lanes --html", words: []string{"lanes", "agents.md", "--html", "d/page.html"}, source: true},
-		{name: "lanes", words: []string{"lanes", "agents.md", "d/out.md", "--pick", "first"}, source: true},
+		{name: "attempts", words: []string{"run", "agents.md", "d/out.md", "--attempts", "2", "--pick", "first"},
+			source: true},
 		{name: "watch", words: []string{"run", "--watch", "n.md", "d/out.md"}, source: true},
 		{name: "watch {p}", words: []string{"run", "--watch", "n.md", "d/{p}/out.md"}, source: true},
 		{name: "run --outdated", words: []string{"run", "--outdated", "n.md", "m.md"}, stored: true, source: true},
@@ -328,7 +328,7 @@ func (w outputWriter) under(attack outputAttack, p *place) {
 	if w.name == "run --outdated" && strings.Count(said, "→ d/") != 2 {
 		p.t.Errorf("not both notebooks ran: %s", said)
 	}
-	if !slices.Contains([]string{"run", "lanes", "a schedule"}, w.name) {
+	if !slices.Contains([]string{"run", "attempts", "a schedule"}, w.name) {
 		return
 	}
 	now, kept := p.files("work/d")["/out.md"], p.files("work/d.old")["/out.md"]
@@ -337,7 +337,7 @@ func (w outputWriter) under(attack outputAttack, p *place) {
 		p.t.Errorf("the folder was replaced, and the run passed: %s", said)
 	case attack.replaced && !attack.missing && kept != old:
 		p.t.Errorf("the old OUTPUT is %q", kept)
-	case !attack.replaced && w.name != "lanes" && (now == old) != attack.refused:
+	case !attack.replaced && w.name != "attempts" && (now == old) != attack.refused:
 		p.t.Errorf("OUTPUT is %q\n%s", now, said)
 	}
 }
@@ -353,19 +353,17 @@ func TestOutputsRefused(t *testing.T) {
 		"--stderr-file":    {"run", "n.md", "--stderr-file", "TO"},
 		"--prepare-only":   {"run", "n.md", "TO", "--prepare-only"},
 		"a sweep":          {"run", "n.md", "TO", "--matrix", "p=x"},
-		"lanes":            {"lanes", "n.md", "TO"},
-		"lanes --html":     {"lanes", "n.md", "--html", "TO"},
+		"attempts":         {"run", "n.md", "TO", "--attempts", "2"},
 		"watch":            {"run", "--watch", "n.md", "TO"},
 		"submit":           {"queue", "submit", "n.md", "TO"},
-		"runs fork":        {"resume", "last", "TO"},
+		"resume":           {"resume", "last", "TO", "--at", "a"},
 		"convert":          {"convert", "n.md", "TO", "--to", "markmill"},
 		"convert of a run": {"convert", "last", "TO", "--to", "markmill"},
-		"diff":             {"diff", "--values", "last", "last", "--html", "TO"},
 		"merge":            {"notebook", "merge", "n.md", "n.md", "n.md", "-o", "TO"},
 		"strip":            {"notebook", "strip", "TO"},
 		"digest":           {"health", "digest", "-o", "TO"},
 		"review":           {"review", "HEAD", "--html", "TO"},
-		"runs query":       {"list", "--query", "SELECT 1", "-o", "TO", "--format", "csv"},
+		"list --query":     {"list", "--query", "SELECT 1", "-o", "TO", "--format", "csv"},
 		"scraps":           {"notebook", "scraps", "last", "--output", "TO", "--format", "csv"},
 		"attest":           {"runs", "attest", "last", "-o", "TO"},
 		"test --junit":     {"test", "o.md", "--junit", "TO"},

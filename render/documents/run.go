@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"markmill/notebooks"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/ipynb"
-	"markmill/notebooks/markdown"
 	"markmill/render"
 	"markmill/render/result"
 	"markmill/render/safe"
@@ -25,9 +25,17 @@ func Run(name string, run *runs.Run, src []byte, files fs.FS) (*diff.Document, e
 	if run.OutputFile() != runs.OutputFile { // a Jupyter notebook: what it holds is compared
 		return jupyterRun(name, run, src, files)
 	}
-	nb, _ := markdown.Parse(run.Started.Notebook, src)
+	nb, err := render.Recorded(run, src)
+	if err != nil {
+		return nil, err
+	}
 	manifest := result.Manifest(nb, run)
 	doc := source(nb)
+	if nb.Form == notebooks.FormPercent {
+		if doc, err = Script(run.Started.Notebook, src); err != nil {
+			return nil, err
+		}
+	}
 	doc.Name, doc.Status = name, string(run.Status())
 	names, book := safe.NewNames(run.Started.Paths), safe.NewRuleBook(nb)
 	setParams(doc, manifest.Parameters)
