@@ -19,7 +19,8 @@ const courierTime = "2m"
 func (a *app) alertsCommand() *cobra.Command {
 	var o queueOptions
 	c := groupOf("alerts", "List, show, retry, mute and deliver the alerts of runs",
-		"Shows and delivers alerts. docs/alerts.md describes how a notebook says what triggers one and who receives it.")
+		"Shows and delivers alerts. docs/alerts.md describes how a notebook says what triggers one and who receives "+
+			"it.")
 	o.flags(c.PersistentFlags())
 	repoFlag(c.PersistentFlags(), &o.repo)
 	c.AddCommand(a.alertsList(&o), a.alertsDeliver(&o), a.alertsShow(&o), a.alertsRetry(&o),

@@ -95,7 +95,8 @@ func (a *app) answer(word string, o *queueOptions, reply *queue.Reply, asJSON bo
 		return err
 	}
 	if _, _, none := store.Find(word); none != nil {
-		return usagef("there is neither a job nor a run %s; markmill queue list and markmill list show what there is", word)
+		return usagef("there is neither a job nor a run %s; markmill queue list and markmill list show what there "+
+			"is", word)
 	}
 	return a.answerRun(word, reply, asJSON)
 }

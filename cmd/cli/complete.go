@@ -48,7 +48,8 @@ func (a completion) register(root *cobra.Command) {
 		return c
 	}
 	source := []string{"md", "ipynb", "qmd", "Rmd", "py", "R", "jl", "sh"}
-	for _, path := range []string{"run", "check", "test", "convert", "notebook strip", "notebook merge", "notebook bisect"} {
+	for _, path := range []string{"run", "check", "test", "convert", "notebook strip", "notebook merge",
+		"notebook bisect"} {
 		at(path).ValidArgsFunction = filesEnding(source)
 	}
 	for _, path := range []string{"show", "notebook scraps", "diff", "verify"} {

@@ -25,7 +25,8 @@ func (a *app) digestCommand() *cobra.Command {
 state, a strip of the history, the uptime and the changes of state. The worst comes first.
 
 Exit codes: 0 shown, 1 the records cannot be read, 2 usage.`,
-		Example: "  markmill health digest\n  markmill health digest --since 7d --format markdown\n  markmill health digest -o digest.html",
+		Example: "  markmill health digest\n  markmill health digest --since 7d --format markdown\n" +
+			"  markmill health digest -o digest.html",
 		RunE: func(c *cobra.Command, _ []string) error {
 			now := a.now()
 			from, err := timeOption("--since", since, now)

@@ -45,7 +45,8 @@ func (a *app) interruptibleSaying(ctx context.Context, words func() string) (con
 				text := words()
 				if n > 0 {
 					if text != "" {
-						fmt.Fprintln(a.stderr, "markmill: ended at once; markmill runs maintain reconcile completes the record")
+						fmt.Fprintln(a.stderr, "markmill: ended at once; markmill runs maintain reconcile completes "+
+							"the record")
 					}
 					os.Exit(128 + number)
 				}

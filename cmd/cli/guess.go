@@ -36,7 +36,8 @@ var elsewhere = map[string]string{
 	"runs reindex": "runs maintain reindex", "runs replay": "show {1} --events", "runs resume": "resume {}",
 	"runs revert": "revert {}", "runs show": "show {}", "runs stats": "list --stats", "runs trace": "show {1} --trace",
 	"runs verify": "verify {}", "runs install": "runs maintain install",
-	"queue approve": "approve {}", "queue deny": "deny {}", "queue log": "queue show {}", "queue resume": "queue unpause {}",
+	"queue approve": "approve {}", "queue deny": "deny {}", "queue log": "queue show {}",
+	"queue resume":    "queue unpause {}",
 	"schedule resume": "schedule unpause {}", "schedule run": "schedule run-due {}",
 	"agent": "agent guide", "notebook check": "check {}", "notebook convert": "convert {}", "notebook diff": "diff {}",
 	"notebook new": "new {}", "notebook run": "run {}",
@@ -47,7 +48,8 @@ var elsewhere = map[string]string{
 func unknownCommand(root *cobra.Command, args []string) error {
 	c := root
 	for i, word := range args {
-		if strings.HasPrefix(word, "-") || !c.HasSubCommands() || c == root && (word == "help" || word == "completion") {
+		if strings.HasPrefix(word, "-") || !c.HasSubCommands() || c == root && (word == "help" ||
+			word == "completion") {
 			return nil
 		}
 		below, _, err := c.Find([]string{word})

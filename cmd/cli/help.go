@@ -52,7 +52,8 @@ var runGroups = []group{
 	{"The workbench", []string{"listen", "role", "tokens", "cert", "host", "proxy", "proxy-header",
 		"webhook-secret"}},
 	{"A NATS server", []string{"files", "nats", "nats-ca", "nats-cert", "nats-creds", "nats-key", "replicas"}},
-	{"Results", []string{"help-all", "json", "log-output", "frozen", "reuse", "jobs", "force", "execution-timeout", "run-timeout",
+	{"Results", []string{"help-all", "json", "log-output", "frozen", "reuse", "jobs", "force", "execution-timeout",
+		"run-timeout",
 		"update", "sanitize-with", "junit", "annotate"}},
 	{"More of what runs", []string{"allow-unknown-parameters", "language", "start-timeout", "allow-errors",
 		"drop-damaged", "copy", "data", "tree", "cwd", "no-output"}},
@@ -263,7 +264,8 @@ func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
 // runInstead says what does in run what these options do in other programs.
 var runInstead = []struct{ options, words string }{
 	{"timeout", "--execution-timeout limits each step that sets no timeout of its own, --run-timeout the whole run"},
-	{"dry-run n dryrun plan", "markmill check --show NOTEBOOK shows what would run, markmill check NOTEBOOK what would be " +
+	{"dry-run n dryrun plan", "markmill check --show NOTEBOOK shows what would run, markmill check NOTEBOOK what " +
+		"would be " +
 		"refused; --prepare-only writes OUTPUT with the parameters and runs nothing"},
 	{"o output out output-file", "OUTPUT is the second argument: markmill run NOTEBOOK OUTPUT"},
 	{"param params set arg args", "-p NAME=VALUE gives a parameter"},

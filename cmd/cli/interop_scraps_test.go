@@ -64,7 +64,8 @@ json.dump(out, sys.stdout, sort_keys=True)
 `
 
 // scrapbook runs a notebook that imports the real package: with papermill, over ipykernel and over the built-in kernel
-// of Python. Outputs must be the same, the package must read the same of each, and markmill notebook scraps the values of all.
+// of Python. Outputs must be the same, the package must read the same of each, and markmill notebook scraps the values
+// of all.
 func (p peers) scrapbook(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "in.ipynb")
@@ -108,7 +109,8 @@ func (p peers) scrapbook(t *testing.T) {
 	}
 
 	found := map[string]int{}
-	for line := range strings.Lines(string(command(t, dir, p.markmill, "notebook", "scraps", "--long", "--format", "jsonl",
+	for line := range strings.Lines(string(command(t, dir, p.markmill, "notebook", "scraps", "--long", "--format",
+		"jsonl",
 		made))) {
 		var s struct {
 			Notebook, Status, Name, Type string

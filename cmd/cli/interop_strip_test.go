@@ -76,7 +76,8 @@ func (p peers) strip(t *testing.T) {
 		for j, file := range files {
 			want := want[i*len(files)+j]
 			t.Run(fmt.Sprint(filepath.Base(file), options), func(t *testing.T) {
-				out, _, err := finished(t, "", p.markmill, append([]string{"notebook", "strip", "--stdout", file}, options...)...)
+				out, _, err := finished(t, "", p.markmill, append([]string{"notebook", "strip", "--stdout", file},
+					options...)...)
 				if (err != nil) != (want == nil) {
 					t.Fatalf("markmill: %v; did nbstripout take it: %t", err, want != nil)
 				}

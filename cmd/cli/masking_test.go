@@ -181,7 +181,8 @@ func TestNoSinkShowsATornSecret(t *testing.T) {
 		if verified := do(markmill, "verify", "last"); !strings.Contains(verified, "everything holds") {
 			rt.Fatalf("the record of the Jupyter notebook does not hold: %s", verified)
 		}
-		for _, args := range [][]string{{"show", "last"}, {"show", "last", "--log"}, {"notebook", "scraps", "../out.md"},
+		for _, args := range [][]string{{"show", "last"}, {"show", "last", "--log"}, {"notebook", "scraps",
+			"../out.md"},
 			{"convert", "../out.md", "../md.html"}, {"convert", "../out.ipynb", "../ipynb.html"},
 			{"convert", "last", "../run.html"}, {"diff", "book.md", "../out.md"},
 			{"diff", "--json", "book.md", "../out.md"},

@@ -116,7 +116,8 @@ func mergeThree(in [3][]byte, how merge.Options) *merge.Result {
 func (o *mergeOptions) settle(words []string) error {
 	if !o.driver {
 		if len(words) != 3 {
-			return usagef("markmill notebook merge takes BASE OURS THEIRS, and got %d: %s; see markmill notebook merge --help",
+			return usagef("markmill notebook merge takes BASE OURS THEIRS, and got %d: %s; see markmill notebook "+
+				"merge --help",
 				len(words), strings.Join(words, " "))
 		}
 		for _, w := range words {

@@ -29,7 +29,8 @@ what is still bad, and what has recovered since it was last told that it was bad
 check replaces the first. docs/alerts.md has more.
 
 Exit codes: 0 muted, 2 usage, or there is no such notebook, 3 the queue cannot be reached.`,
-		Example: "  markmill health alerts mute observatory.md disk --until 2h --reason 'the disk is being replaced'\n" +
+		Example: "  markmill health alerts mute observatory.md disk --until 2h --reason 'the disk is being " +
+			"replaced'\n" +
 			"  markmill health alerts mute observatory.md --until 2026-12-01T08:00 --reason 'server migration'",
 		RunE: func(c *cobra.Command, words []string) error {
 			m, err := a.muteOf(o, words)

@@ -456,7 +456,8 @@ markmill approve and deny answer the requests of jobs.`,
 		sub.Flags().AddFlagSet(jobs.Flags())
 		c.AddCommand(sub)
 	}
-	for _, sub := range []*cobra.Command{a.jobsList(&o), a.jobsDead(&o), a.jobsVerify(&o), a.jobsPrune(&o), a.jobsRows(&o)} {
+	for _, sub := range []*cobra.Command{a.jobsList(&o), a.jobsDead(&o), a.jobsVerify(&o), a.jobsPrune(&o),
+		a.jobsRows(&o)} {
 		add(sub)
 	}
 	for _, d := range []struct {
@@ -479,7 +480,8 @@ markmill approve and deny answer the requests of jobs.`,
 			"that is working on a step of a job, as markmill runs steer does for a run.\n" +
 			"The record says who sent it.", "0 it was handed over, " +
 			"2 no worker has the job, or no agent is working in it, 3 the queue cannot be reached.", false, false},
-		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Running jobs continue. markmill queue list " +
+		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Running jobs continue. markmill queue " +
+			"list " +
 			"shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
 		{"unpause", "Let workers take jobs of a paused queue again", "Ends the pause of a queue.",
 			"0 workers take jobs again, 2 it was not paused, 3 the queue cannot be reached.", true, false},

@@ -98,7 +98,8 @@ func (a *app) verifyAgain(c *cobra.Command, word string, signed bool, o rerunOpt
 			if result.Agrees {
 				proof = review.Repeated
 			}
-			if err := a.printJSON("runs-rerun", repeated{result.Rerun, result.New.Status(), proof, result.Dir, n}); err != nil {
+			if err := a.printJSON("runs-rerun", repeated{result.Rerun, result.New.Status(), proof, result.Dir,
+				n}); err != nil {
 				return err
 			}
 		}

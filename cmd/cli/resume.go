@@ -72,7 +72,8 @@ Exit codes: as of run; 2 also when there is nothing to continue: a run that pass
 // sweepOnly are the options of resume that only a sweep has, and runOnly those that a sweep has not.
 var (
 	sweepOnly = []string{"jobs", "max-failures", "fail-fast", "queue", "label", "priority", "retries"}
-	runOnly   = []string{"at", "notebook", "branch", "events", "stdout-file", "stderr-file", "log-output", "keep-worktree"}
+	runOnly   = []string{"at", "notebook", "branch", "events", "stdout-file", "stderr-file", "log-output",
+		"keep-worktree"}
 )
 
 // resume continues a run or a sweep.
@@ -112,7 +113,8 @@ func (a *app) resume(c *cobra.Command, word string, output []string, o *resumeOp
 		id, err := lastOf(store, word)
 		if err != nil {
 			if notebooks.FormOfName(word) == "" {
-				err = usagef("%s is a path, and RUN is the id of a run that is kept here: unpack an archive, or copy a "+
+				err = usagef("%s is a path, and RUN is the id of a run that is kept here: unpack an archive, or copy "+
+					"a "+
 					"record, to %s", word, filepath.Join(files.Short(store.Path("")), "ID"))
 			}
 			return err
@@ -189,8 +191,8 @@ func onlySecrets(run *runs.Run, given []params.Given) bool {
 	return true
 }
 
-// notebookNow is the path of the notebook of a run, as it is now; "" where there is none any more, and the record is all
-// that is left of it.
+// notebookNow is the path of the notebook of a run, as it is now; "" where there is none any more, and the record is
+// all that is left of it.
 func (a *app) notebookNow(was *runs.Run, root string) string {
 	path := was.Started.SourcePath
 	if path == "" || remote.Is(path) {

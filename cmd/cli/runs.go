@@ -110,8 +110,8 @@ type logOptions struct {
 // allSteps is the value of --log without one.
 const allSteps = " "
 
-// printLog prints what the steps of a run wrote, or one of them, in full: the bytes of the record, except on a terminal,
-// where only colours control anything.
+// printLog prints what the steps of a run wrote, or one of them, in full: the bytes of the record, except on a
+// terminal, where only colours control anything.
 func (a *app) printLog(run *runs.Run, dir string, o logOptions) error {
 	var ids []string
 	for _, s := range run.Steps {
@@ -213,7 +213,8 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 			if again.rerun {
 				return a.verifyAgain(c, word, signed, again)
 			}
-			for _, name := range []string{"base", "number", "parameters", "parameters-file", "parameters-raw", "parameters-yaml",
+			for _, name := range []string{"base", "number", "parameters", "parameters-file", "parameters-raw",
+				"parameters-yaml",
 				"parameters-base64"} {
 				if c.Flags().Changed(name) {
 					return usagef("--%s is for --rerun", name)
@@ -329,7 +330,8 @@ func holdsWords(word string, v *runs.Verification, commits string) string {
 	return words
 }
 
-// changedRuns is what runs maintain reconcile --json and runs prune --json print: the runs that were completed, or removed.
+// changedRuns is what runs maintain reconcile --json and runs prune --json print: the runs that were completed, or
+// removed.
 type changedRuns struct {
 	Runs []runs.RunID `json:"runs"`
 }

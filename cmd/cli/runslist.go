@@ -97,7 +97,8 @@ Exit codes: 0 listed, 1 the records cannot be read or the time is over, 2 usage,
 	f.StringSliceVar(&opt.sort, "sort", nil,
 		"started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; "+
 			"--sort=-KEY has the largest first")
-	f.BoolVar(&opt.stats, "stats", false, "show how often the runs of each notebook pass, how long they take, which are flaky")
+	f.BoolVar(&opt.stats, "stats", false, "show how often the runs of each notebook pass, how long they take, which "+
+		"are flaky")
 	f.StringVar(&opt.query, "query", "", "query the index of the runs in `SQL`, read-only")
 	f.StringVar(&opt.table.format, "format", "",
 		"with --query: "+strings.Join(sheet.Formats, ", ")+" (default: by the extension of --output, else table)")

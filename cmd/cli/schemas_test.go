@@ -58,7 +58,8 @@ func jsonDocuments() map[string]struct {
 			"What markmill runs push and runs pull print: the runs that were sent or taken, and those that the other " +
 				"side had"},
 		"bisect": {reflect.TypeFor[bisect.Result](),
-			"What markmill notebook bisect prints: the first bad commit, or the commits that it is one of, and every commit " +
+			"What markmill notebook bisect prints: the first bad commit, or the commits that it is one of, and every " +
+				"commit " +
 				"that was asked"},
 		"sweep": {reflect.TypeFor[sweepDocument](),
 			"What markmill run prints for a sweep, and so does markmill resume SWEEP"},

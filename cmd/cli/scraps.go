@@ -48,7 +48,8 @@ they are, values of several types become text.
 Exit codes: 0 everything was read, 1 something could not be read (see standard error; the rest is shown), 2
 usage.`,
 		Example: "  markmill notebook scraps last\n  markmill notebook scraps HEAD~1:sweep\n" +
-			"  markmill notebook scraps sweep/ --name 'loss*'\n  markmill notebook scraps last-sweep -o results.parquet\n" +
+			"  markmill notebook scraps sweep/ --name 'loss*'\n" +
+			"  markmill notebook scraps last-sweep -o results.parquet\n" +
 			"  markmill notebook scraps --long --format jsonl 'sweep/*.ipynb' | jq -c 'select(.type == \"table\")'",
 		Args: args(1, -1),
 		RunE: func(_ *cobra.Command, words []string) error { return a.scraps(opt, words) },

@@ -33,9 +33,11 @@ Files are rewritten in place; - or no file reads standard input and writes stand
 
 Exit codes: 0 done (with --check: nothing to remove), 1 with --check: there is something to remove, 2 a file
 cannot be read or has regions that were edited.`,
-		Example: "  markmill notebook strip report.md analysis.ipynb\n  markmill notebook strip < out.md > source.md\n" +
+		Example: "  markmill notebook strip report.md analysis.ipynb\n" +
+			"  markmill notebook strip < out.md > source.md\n" +
 			"  markmill notebook strip --check notebooks/*.md\n" +
-			"  markmill notebook strip --keep-count --extra-keys metadata.kernelspec,cell.metadata.editable analysis.ipynb",
+			"  markmill notebook strip --keep-count --extra-keys metadata.kernelspec,cell.metadata.editable " +
+			"analysis.ipynb",
 		Args: args(0, -1),
 	}
 	options := stripFlags(c.Flags())

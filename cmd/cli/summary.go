@@ -27,9 +27,10 @@ It only reads: the notebooks of the checkout, the records, markmill.yaml. It sta
 
 Exit codes: 0 every agent that is admitted is active and eligible, and every record could be read, 1 that is not
 so, 2 there is no repository.`,
-		Example: "  markmill agent summary\n  markmill agent summary --json | jq '.agents[] | {name, eligible, active, next}'",
-		Args:    args(0, 0),
-		RunE:    func(c *cobra.Command, _ []string) error { return troubled(a.summary(c.Context(), asJSON)) },
+		Example: "  markmill agent summary\n  markmill agent summary --json | jq '.agents[] | {name, eligible, " +
+			"active, next}'",
+		Args: args(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error { return troubled(a.summary(c.Context(), asJSON)) },
 	}
 	jsonFlag(c, &asJSON, "summary")
 	return c

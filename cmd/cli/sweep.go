@@ -312,7 +312,8 @@ func (a *app) printSweep(done *runs.Sweep, store runs.Store, o *runOptions) erro
 	return endWith(done.Completed.ExitCode)
 }
 
-// resumeSweep runs what is missing of a sweep, or failed. Rows that are jobs of a queue are put back there (queue retry).
+// resumeSweep runs what is missing of a sweep, or failed. Rows that are jobs of a queue are put back there (queue
+// retry).
 func (a *app) resumeSweep(ctx context.Context, dir string, o *runOptions) error {
 	if err := o.check(a.world, ""); err != nil {
 		return err
@@ -322,7 +323,8 @@ func (a *app) resumeSweep(ctx context.Context, dir string, o *runOptions) error 
 		return err
 	}
 	if s.Done() {
-		return &notebooks.Error{Kind: notebooks.KindOption, Msg: string(s.ID()) + " has no run that is missing or failed",
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: string(s.ID()) +
+			" has no run that is missing or failed",
 			Hint: "markmill diff " + string(s.ID()) + " shows its table"}
 	}
 	return a.runSweep(ctx, s, o)

@@ -43,7 +43,8 @@ func (s *storm) slurm() {
 			s.Fatal(err)
 		}
 	}
-	launch := exec.Command(filepath.Join(s.bin, "markmill"), "queue", "worker", "--launch", "slurm", "--launch-count", "3",
+	launch := exec.Command(filepath.Join(s.bin, "markmill"), "queue", "worker", "--launch", "slurm",
+		"--launch-count", "3",
 		"--lease", stormLease.String(), "--", "--parsable", "--output", filepath.Join(s.dir, "worker%a"))
 	launch.Dir, launch.Stderr = s.root, s.log
 	launch.Env = append(os.Environ(), "MARKMILL_NATS=nats://worker:hush-hush@"+s.address(0))

@@ -454,7 +454,8 @@ func (s *storm) until(what string, done func() bool) {
 // a repository with the commit of the jobs, the second has none, and the third has one with another commit.
 func (s *storm) startWorker(i int) {
 	repo, dir := s.root, ""
-	words := []string{"queue", "worker", "--queue=" + strings.Join(s.call.Queues, ","), "--lease=" + stormLease.String(),
+	words := []string{"queue", "worker", "--queue=" + strings.Join(s.call.Queues, ","), "--lease=" +
+		stormLease.String(),
 		"--label=" + strings.Join(s.call.Labels, ","), "--jobs=" + strconv.Itoa(s.call.Jobs)}
 	if len(s.servers) > 0 {
 		dir = s.home(i)

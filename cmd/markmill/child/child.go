@@ -1,5 +1,5 @@
-// Package child calls the program markmill for its servers: that of markmill mcp serve, and the workbench. What they do is
-// what the commands of those names do, with the same checks and records.
+// Package child calls the program markmill for its servers: that of markmill mcp serve, and the workbench. What they do
+// is what the commands of those names do, with the same checks and records.
 package child
 
 import (
