@@ -30,7 +30,7 @@ type Reply struct {
 func (e *Engine) Answer(run *runs.Run, dir string, src *worktree.Source, reply Reply) (*runs.Approval, error) {
 	if job := run.Contract.Job; job != "" {
 		return nil, refused(fmt.Sprintf("the run %s is of job %s, whose queue keeps the answer", run.ID, job),
-			"markmill approve "+job+" grants it, and deny refuses it")
+			"markmill approve "+job+" grants it, and markmill deny refuses it")
 	}
 	store := e.Store(run.Contract.TargetRepository).Approvals()
 	answer, err := e.answer(run, dir, src, reply, store.Answers)

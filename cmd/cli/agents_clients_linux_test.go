@@ -34,7 +34,7 @@ var agentClients = map[string]struct {
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ENABLE_TOOL_SEARCH=false",
 			// The first request waits for the server, however busy the machine is.
 			"MCP_TIMEOUT=120000", "MCP_CONNECT_TIMEOUT_MS=120000", "MCP_CONNECTION_NONBLOCKING=0"},
-		files: map[string]string{"mcp.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp"]}`},
+		files: map[string]string{"mcp.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp", "serve"]}`},
 		hook:  "settings.json",
 	},
 	"codex": {
@@ -48,7 +48,7 @@ base_url = "{URL}/v1"
 wire_api = "responses"
 LINE [mcp_servers.markmill]
 LINE command = "markmill"
-LINE args = ["mcp"]
+LINE args = ["mcp", "serve"]
 LINE tool_timeout_sec = 3600
 default_tools_approval_mode = "approve"
 startup_timeout_sec = 120
@@ -62,7 +62,7 @@ startup_timeout_sec = 120
 		files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
 			`"telemetry":{"enabled":false},"privacy":{"usageStatisticsEnabled":false},` +
 			`"general":{"disableAutoUpdate":true,"disableUpdateNag":true}}`,
-			"repo:.gemini/settings.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp"], "ti`},
+			"repo:.gemini/settings.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp", "serve"], "ti`},
 	},
 	"opencode": {
 		args: []string{"run", "--model", "scripted/scripted", "Fix task.md."},

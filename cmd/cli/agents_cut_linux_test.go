@@ -75,7 +75,7 @@ func (l *agentLab) cut(signals ...syscall.Signal) {
 		if was, _, err = runs.At(l.runs()[0].Dir).Load(); err != nil {
 			t.Fatal(err)
 		}
-		args = []string{"run", "--resume", string(was.ID)}
+		args = []string{"resume", string(was.ID)}
 	}
 	if text, code := l.markmill("runs", "maintain", "reconcile"); code != 0 { // as anybody may do in between
 		t.Fatal(text)

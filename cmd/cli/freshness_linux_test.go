@@ -200,7 +200,7 @@ func TestReuseIsTheSame(t *testing.T) {
 			" show last --json | grep -o '\"result_tree\": *\"[^\"]*\"' || true"); now != tree {
 			t.Errorf("round %d: the tree is %s, and with carried steps %s", round, now, tree)
 		}
-		scraps := func(name string) string { return p.run("scraps", name, "--json") }
+		scraps := func(name string) string { return p.run("notebook", "scraps", name, "--json") }
 		strip := func(name string) string {
 			b, err := os.ReadFile(filepath.Join(p.dir, name))
 			if err != nil {

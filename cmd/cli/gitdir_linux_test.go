@@ -78,7 +78,7 @@ func TestGitUntouched(t *testing.T) {
 		{0, []string{"list"}}, {0, []string{"show", "last"}},
 		{0, []string{"verify", "last"}}, {0, []string{"show", "last", "--log"}},
 		{0, []string{"runs", "attest", "last"}}, {0, []string{"runs", "maintain", "reconcile"}},
-		{2, []string{"run", "--resume", "last"}}, {0, []string{"apply", "last"}},
+		{2, []string{"resume", "last"}}, {0, []string{"apply", "last"}},
 		{0, []string{"run", "edits.md", "--in-place"}}, {0, []string{"runs", "prune", "--keep", "0", "--days", "0"}},
 		{0, []string{"runs", "maintain", "reconcile"}},
 	} {

@@ -97,7 +97,7 @@ func TestVersionWords(t *testing.T) {
 	}
 }
 
-// docs/for-agents.md, which markmill help agents prints, is short enough to be read whole.
+// docs/for-agents.md, which markmill agent guide prints, is short enough to be read whole.
 func TestForAgents(t *testing.T) {
 	if n := strings.Count(forAgents, "\n"); n > 40 {
 		t.Errorf("it has %d lines", n)

@@ -96,7 +96,7 @@ func (p peers) server(t *testing.T) {
 	wants(string(out), `"4 it's False\n"`, "<b>bold</b>", "from bash 3", "ZeroDivisionError", "KeyboardInterrupt",
 		"step set ran on a server, where nobody sees what it reads")
 	wants(run(serverToken, "verify", "last"), "everything holds")
-	wants(run(serverToken, "scraps", "last"), "seen", "4")
+	wants(run(serverToken, "notebook", "scraps", "last"), "seen", "4")
 	wants(run(serverToken, "run", "n.md", "-k", "away", "--only", "other"), "✓ other")
 	wants(run("wrong", "run", "n.md"), "refuses the token (403")
 	wants(run("", "run", "n.md"), "the variable KERNEL_TOKEN, which holds the token of the kernel \"gpu\", is not set")

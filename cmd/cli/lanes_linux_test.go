@@ -77,7 +77,7 @@ func TestLanesKilled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.home, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if text, code := l.markmill("run", "--resume", "last-sweep"); code != 0 ||
+	if text, code := l.markmill("resume", "last-sweep"); code != 0 ||
 		!strings.Contains(text, "4 of 4 attempts pass, all identical") {
 		t.Fatalf("exit %d: %s", code, text)
 	}

@@ -618,7 +618,7 @@ func TestMCPCancel(t *testing.T) {
 // the server.
 func TestMCPProgram(t *testing.T) {
 	root := mcpRepository(t)
-	cmd := exec.Command(builtProgram(t), "mcp", "--repo", root)
+	cmd := exec.Command(builtProgram(t), "mcp", "serve", "--repo", root)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

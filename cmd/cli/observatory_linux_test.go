@@ -55,7 +55,7 @@ func TestObservatory(t *testing.T) {
 	must("git", "init", "-q")
 	must("git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "--allow-empty", "-m", "base")
 	must("mkdir", "backups")
-	must(program, "new", "obs", "--kind", "observatory")
+	must(program, "new", "observatory", "obs")
 	write(t, in("green.md"), "```bash {#a}\ntrue\n```\n")
 	must(program, "run", "green.md")
 	sleep, err := exec.LookPath("sleep")

@@ -147,7 +147,7 @@ func TestObserved(t *testing.T) {
 	}
 	do("git", "init", "-q")
 	do("git", "-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-q", "--allow-empty", "-m", "base")
-	do(program, "new", "obs", "--kind", "observatory")
+	do(program, "new", "observatory", "obs")
 	text, err := os.ReadFile(in("obs.md"))
 	if err != nil {
 		t.Fatal(err)

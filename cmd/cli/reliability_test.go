@@ -83,13 +83,13 @@ func TestConcurrentRuns(t *testing.T) {
 	// The newest n are kept, whatever their age: as the n start, the old ones go.
 	done := make(chan struct{})
 	var others sync.WaitGroup
-	for _, args := range [][]string{{"prune", "--days", "0", "--keep", fmt.Sprint(n)},
-		{"prune", "--days", "0", "--keep", fmt.Sprint(n)}, {"reconcile"}, {"list"}} {
+	for _, args := range [][]string{{"runs", "prune", "--days", "0", "--keep", fmt.Sprint(n)},
+		{"runs", "prune", "--days", "0", "--keep", fmt.Sprint(n)}, {"runs", "maintain", "reconcile"}, {"list"}} {
 		others.Go(func() {
 			for {
-				if out, code := c.markmill(append([]string{"runs"}, args...)...); code != 0 ||
+				if out, code := c.markmill(args...); code != 0 ||
 					strings.Contains(out, "interrupted") || strings.Contains(out, "damaged") {
-					t.Errorf("runs %q: exit %d\n%s", args, code, out)
+					t.Errorf("%q: exit %d\n%s", args, code, out)
 					return
 				}
 				select {

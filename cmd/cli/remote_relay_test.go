@@ -191,7 +191,7 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 		t.Errorf("a run that was killed left %q", got)
 	}
 	write(t, goOn, "")
-	b.wants(t, inRepository.run("--resume", "last"), "carried over: first", "pass · 2 of 2", "exit 0")
+	b.wants(t, inRepository.do("resume", "last"), "carried over: first", "pass · 2 of 2", "exit 0")
 	if got := b.read(t, resumed); !bytes.Contains(got, []byte("one")) || !bytes.Contains(got, []byte("two")) {
 		t.Errorf("%s", got)
 	}

@@ -84,7 +84,7 @@ func resumeAnywhere(t *testing.T, program, notebook string, every int) {
 		if err := os.Remove(output); err != nil {
 			t.Fatal(err)
 		}
-		out, err := markmill("run", "--resume", folder)
+		out, err := markmill("resume", folder)
 		if cut < 3 {
 			if err == nil || !strings.Contains(out, "before its plan stood") {
 				t.Errorf("cut after %d events: %v\n%s", cut, err, out)

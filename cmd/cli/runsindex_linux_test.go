@@ -201,14 +201,15 @@ func TestIndexInterrupted(t *testing.T) {
 	t.Setenv("MARKMILL_DIR", b.store.Dir)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	for _, args := range [][]string{{"reindex"}, {"list"}, {"stats"}, {"query", "SELECT * FROM runs"}} {
+	for _, args := range [][]string{{"runs", "maintain", "reindex"}, {"list"}, {"list", "--stats"},
+		{"list", "--query", "SELECT * FROM runs"}} {
 		b.must(os.RemoveAll(b.store.IndexFile()))
 		said, err := os.CreateTemp(b.dir, "said")
 		b.must(err)
 		app := newApp()
 		app.stderr = said
 		root := app.root("")
-		root.SetArgs(append([]string{"runs"}, args...))
+		root.SetArgs(args)
 		err = root.ExecuteContext(ctx)
 		text, readErr := os.ReadFile(said.Name())
 		b.must(errors.Join(readErr, said.Close()))

@@ -72,7 +72,7 @@ func TestSweepKilled(t *testing.T) {
 	}
 	_ = cmd.Wait() // it was killed
 	write(t, gate, "")
-	command(t, repo, program, "run", "--resume", "last-sweep")
+	command(t, repo, program, "resume", "last-sweep")
 	after := load()
 	if after == nil || len(ended(after)) != 8 || after.Completed == nil || after.Completed.Status != runs.Pass {
 		t.Fatalf("the resumed sweep is not complete: %+v", after)

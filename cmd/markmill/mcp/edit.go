@@ -124,7 +124,7 @@ func (s *server) template(ctx context.Context, kind, path string) ([]byte, error
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, filepath.Base(path))
-	code, words, err := s.Do(ctx, child.Call{Args: []string{"new", "--kind=" + kind, "--", file}, To: &child.Most{}})
+	code, words, err := s.Do(ctx, child.Call{Args: []string{"new", "--", kind, file}, To: &child.Most{}})
 	if err == nil && code != 0 {
 		err = child.Said(code, words)
 	}

@@ -138,7 +138,7 @@ func (q *Queue) Waits(ctx context.Context, job *queue.Job, now time.Time) ([]str
 		return q.holds(ctx, job)
 	}
 	if job.State == queue.StateUnapproved {
-		return []string{"an approval is required; markmill approve " + job.ID + " grants it, and deny " +
+		return []string{"an approval is required; markmill approve " + job.ID + " grants it, and markmill deny " +
 			"refuses it: " + string(job.Contract)}, nil
 	}
 	if job.State != queue.StateEnqueued {
