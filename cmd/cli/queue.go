@@ -173,10 +173,21 @@ func (a *app) submitSweep(c *cobra.Command, path, output string, o *submitOption
 			return usagef("--%s is for one job, and a sweep makes several; leave it out", name)
 		}
 	}
+	if err := checkJobsAtOnce(c); err != nil {
+		return err
+	}
 	r := o.run
 	r.logLevel, r.progress, r.json = "INFO", true, o.json
 	r.sweep.queue = rowOptions{queueOptions: o.queueOptions, jobOptions: o.jobOptions, name: o.queue}
 	return a.runNotebook(c.Context(), path, output, r)
+}
+
+// checkJobsAtOnce returns an error for -j of a sweep whose rows are jobs.
+func checkJobsAtOnce(c *cobra.Command) error {
+	if c.Flags().Changed("jobs") {
+		return usagef("-j: how many jobs run at once is said to the workers (markmill queue worker -j); leave it out")
+	}
+	return nil
 }
 
 // submit plans a run and submits it.

@@ -103,6 +103,11 @@ func (a *app) resume(c *cobra.Command, word string, output []string, o *resumeOp
 			return usagef("--%s is for %s; leave it out", name, what)
 		}
 	}
+	if o.sweep.queue.name != "" {
+		if err := checkJobsAtOnce(c); err != nil {
+			return err
+		}
+	}
 	if dir != "" {
 		if len(output) > 0 {
 			return usagef("a resumed sweep has the OUTPUT of its record; leave %s out", output[0])

@@ -95,8 +95,6 @@ func (o *runOptions) checkSweep(c *cobra.Command, output string) error {
 	case output != "" && o.dirty == string(engine.DirtyInclude):
 		return usagef("--dirty include would take the OUTPUT of one run into the next; commit the changes, or " +
 			"leave OUTPUT out")
-	case o.sweep.queue.name != "" && c.Flags().Changed("jobs"):
-		return usagef("-j: how many jobs run at once is said to the workers (markmill queue worker -j); leave it out")
 	case o.sweep.maxRuns < 1:
 		return usagef("--max-runs %d allows nothing", o.sweep.maxRuns)
 	case o.sweep.work.MaxFailures < 0 || c.Flags().Changed("max-failures") && o.sweep.work.MaxFailures < 1:
