@@ -154,13 +154,12 @@ type checksBody struct {
 	Trouble   string
 }
 
-func (s *server) checks(w http.ResponseWriter, r *http.Request) {
+func (s *server) checks(w http.ResponseWriter, r *http.Request) error {
 	b, err := s.checksBody(r.Context())
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "checks", "Checks", b)
+	return s.page(w, r, "checks", "Checks", b)
 }
 
 // checksBody has the notebooks with checks or objectives, the worst first, with what changed in 30 days, and who was

@@ -34,14 +34,6 @@ const (
 	askTime    = 20 * time.Second // for an answer, with the time to connect
 )
 
-// unavailable is the status of an answer that would need the queue.
-func unavailable(err error) int {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusNotFound
-}
-
 // errNoQueue says that nothing was ever submitted here, and no server is configured.
 var errNoQueue = errors.New("there is no queue here")
 
@@ -58,7 +50,7 @@ func (s *server) hasQueue() bool {
 func inquire[T any](ctx context.Context, s *server, ask func(context.Context, desk.Desk) (T, error)) (answer T,
 	err error) {
 	if !s.hasQueue() {
-		return answer, errNoQueue
+		return answer, refused(http.StatusNotFound, errNoQueue)
 	}
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
@@ -74,9 +66,9 @@ func inquire[T any](ctx context.Context, s *server, ask func(context.Context, de
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		err = fmt.Errorf("the queue does not answer: %w", ctx.Err())
+		return answer, refused(http.StatusServiceUnavailable, fmt.Errorf("the queue does not answer: %w", ctx.Err()))
 	}
-	return answer, err
+	return answer, refused(http.StatusNotFound, err)
 }
 
 // begin returns the connection, and makes it if there is none.

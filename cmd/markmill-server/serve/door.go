@@ -79,8 +79,8 @@ func (d *door) presented(r *http.Request) (string, error) {
 	}
 	values := r.Header.Values(d.header)
 	if len(values) > 1 {
-		return "", fmt.Errorf("the proxy must replace the header %s of its client, and there are %d of it", d.header,
-			len(values))
+		return "", &refusal{status: http.StatusBadRequest, title: "Not from the proxy", words: fmt.Sprintf(
+			"the proxy must replace the header %s of its client, and there are %d of it", d.header, len(values))}
 	}
 	return strings.TrimSpace(strings.Join(values, "")), nil
 }

@@ -50,6 +50,8 @@ type session struct {
 // guard decides who may do what.
 type guard struct {
 	door
+	root   string // name of the repository's folder
+	user   string // whose program it is
 	port   string
 	cookie string
 	role   role
@@ -160,40 +162,50 @@ func (g *guard) all(next http.Handler) http.Handler {
 
 type sessionKey struct{}
 
-// of returns the session of a request that let has admitted.
-func of(r *http.Request) *session { return r.Context().Value(sessionKey{}).(*session) }
+// of returns the session of a request that let has admitted; nil for another one.
+func of(r *http.Request) *session {
+	s, _ := r.Context().Value(sessionKey{}).(*session)
+	return s
+}
 
 // let admits a request if its session has the role. A form must also carry the session's token.
-func (g *guard) let(needs role, next http.HandlerFunc) http.Handler {
+func (g *guard) let(needs role, next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s, no := g.who(r)
-		switch {
-		case no != nil:
-			no.answer(w, r)
-			return
-		case s.role < needs:
-			(&refusal{http.StatusForbidden, "Not allowed",
-				fmt.Sprintf("This needs the role %s, and you have the role %s.", needs, s.role)}).answer(w, r)
-			return
+		s, err := g.who(r)
+		if err == nil {
+			err = g.mayAct(r, s, needs)
 		}
-		g.crowd.met(r, cmp.Or(s.name, "user"))
-		acts := r.Method != http.MethodGet && r.Method != http.MethodHead
-		if acts && r.ParseForm() != nil { // which reads forms alone, and leaves other bodies as they are
-			(&refusal{http.StatusRequestEntityTooLarge, "Too large",
-				fmt.Sprintf("A form has at most %d bytes.", maxBody)}).answer(w, r)
-			return
+		if err == nil {
+			ctx := context.WithValue(r.Context(), sessionKey{}, s)
+			r = r.WithContext(child.As(ctx, s.name))
+			err = next(w, r)
 		}
-		if acts && s.form != "" {
-			token := cmp.Or(r.Header.Get("X-Markmill-Token"), r.PostForm.Get("token"))
-			if subtle.ConstantTimeCompare([]byte(token), []byte(s.form)) != 1 {
-				(&refusal{http.StatusForbidden, "Not from this page",
-					"The form has no token of this session. Load the page again."}).answer(w, r)
-				return
-			}
+		if err != nil {
+			g.refuse(w, r, err)
 		}
-		ctx := context.WithValue(r.Context(), sessionKey{}, s)
-		next(w, r.WithContext(child.As(ctx, s.name)))
 	})
+}
+
+// mayAct reports why a session may not do what a request asks for; nil if it may.
+func (g *guard) mayAct(r *http.Request, s *session, needs role) error {
+	if s.role < needs {
+		return &refusal{status: http.StatusForbidden, title: "Not allowed",
+			words: fmt.Sprintf("This needs the role %s, and you have the role %s.", needs, s.role)}
+	}
+	g.crowd.met(r, cmp.Or(s.name, "user"))
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	if r.ParseForm() != nil { // which reads forms alone, and leaves other bodies as they are
+		return &refusal{status: http.StatusRequestEntityTooLarge, title: "Too large",
+			words: fmt.Sprintf("A form has at most %d bytes.", maxBody)}
+	}
+	token := cmp.Or(r.Header.Get("X-Markmill-Token"), r.PostForm.Get("token"))
+	if s.form != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.form)) != 1 {
+		return &refusal{status: http.StatusForbidden, title: "Not from this page",
+			words: "The form has no token of this session. Load the page again."}
+	}
+	return nil
 }
 
 // session finds the session of a browser.
@@ -241,7 +253,7 @@ func (g *guard) setCookie(w http.ResponseWriter, id string) {
 // sent along when another site's link is redirected.
 func (g *guard) signIn(w http.ResponseWriter, r *http.Request) {
 	if g.tokens != nil {
-		g.ask(w, r, http.StatusOK, "")
+		g.ask(w, http.StatusOK, "")
 		return
 	}
 	token := r.URL.Query().Get("token")
@@ -254,8 +266,8 @@ func (g *guard) signIn(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			return
 		}
-		refuse(w, http.StatusUnauthorized, "Used already", "An address signs one browser in, once. The terminal in "+
-			"which markmill serve runs has the next one.")
+		show(w, http.StatusUnauthorized, "notice", &frame{Title: "Used already", Body: notice{Words: "An address " +
+			"signs one browser in, once. The terminal in which markmill serve runs has the next one."}})
 		return
 	}
 	g.offer()
@@ -276,10 +288,11 @@ func (g *guard) drop() {
 	delete(g.sessions, oldest.id)
 }
 
-func (g *guard) signOut(w http.ResponseWriter, r *http.Request) {
+func (g *guard) signOut(w http.ResponseWriter, r *http.Request) error {
 	g.mutex.Lock()
 	delete(g.sessions, of(r).id)
 	g.mutex.Unlock()
 	g.setCookie(w, "")
-	refuse(w, http.StatusOK, "Signed out", "This browser is signed out.")
+	show(w, http.StatusOK, "notice", &frame{Title: "Signed out", Body: notice{Words: "This browser is signed out."}})
+	return nil
 }

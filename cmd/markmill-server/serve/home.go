@@ -95,11 +95,10 @@ func (b *homeBody) cut(most int) {
 	}
 }
 
-func (s *server) home(w http.ResponseWriter, r *http.Request) {
+func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	body, err := s.homeBody(r.Context())
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
 	if !r.URL.Query().Has("all") {
 		body.cut(homeLength)
@@ -115,10 +114,9 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "home", "Notebooks", body)
+	return s.page(w, r, "home", "Notebooks", body)
 }
 
 func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {

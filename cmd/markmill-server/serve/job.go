@@ -92,22 +92,16 @@ func (h *history) say(e *queue.Event) (list []jobEvent) {
 // askJob asks for a job that an address names.
 func (s *server) askJob(ctx context.Context, id string, after uint64) (*desk.Job, error) {
 	if err := queue.CheckName("the name", id); err != nil {
-		return nil, err
+		return nil, refused(http.StatusNotFound, err)
 	}
 	return inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Job, error) { return d.Job(ctx, id, after) })
 }
 
-// failedJob answers with why a job cannot be shown.
-func (s *server) failedJob(w http.ResponseWriter, r *http.Request, err error) {
-	s.failed(w, r, unavailable(err), err)
-}
-
 // job shows what happened to a job, and what it does.
-func (s *server) job(w http.ResponseWriter, r *http.Request) {
+func (s *server) job(w http.ResponseWriter, r *http.Request) error {
 	got, err := s.askJob(r.Context(), r.PathValue("id"), 0)
 	if err != nil {
-		s.failedJob(w, r, err)
-		return
+		return err
 	}
 	b := &jobBody{jobRow: jobRow{Job: got.Job, Expired: got.Expired}, Spec: got.Spec, Holds: got.Waits,
 		Live: !got.Job.State.Ended()}
@@ -130,12 +124,11 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) {
 	}
 	b.Causes = folded.Causes()
 	if err := s.stepsOf(r.Context(), b, got, folded); err != nil {
-		s.failedJob(w, r, err)
-		return
+		return err
 	}
 	b.Follow = "/jobs/" + b.ID + "/live?" + url.Values{"at": {place(0, b.Steps)}, "run": {string(got.Run)},
 		"last": {strconv.FormatUint(got.Last, 10)}}.Encode()
-	s.page(w, r, "job", b.Notebook, b)
+	return s.page(w, r, "job", b.Notebook, b)
 }
 
 // addLines adds whole lines of a journal to what is known of a run. It is for looking at; jobs fetch verifies.
@@ -239,39 +232,20 @@ type jobViewer struct {
 
 // jobLive answers with what happens to a job, and ends with it. A browser that lost its connection loads the page
 // again.
-func (s *server) jobLive(w http.ResponseWriter, r *http.Request) {
-	if s.watching.Add(1) > maxWatching {
-		s.watching.Add(-1)
-		http.Error(w, "too many pages follow a run", http.StatusServiceUnavailable)
-		return
-	}
-	defer s.watching.Add(-1)
-	j := &jobViewer{s: s, v: &viewer{w: w, last: time.Now()}, id: r.PathValue("id"), folded: runs.NewRun()}
+func (s *server) jobLive(w http.ResponseWriter, r *http.Request) error {
+	j := &jobViewer{s: s, v: &viewer{}, id: r.PathValue("id"), folded: runs.NewRun()}
 	defer j.leave()
 	q := r.URL.Query()
 	j.run = runs.RunID(q.Get("run"))
 	j.v.begin(q.Get("at"))
 	j.first, _ = strconv.ParseUint(q.Get("last"), 10, 64)                 // another one loads the page again
 	if _, err := s.askJob(r.Context(), j.id, math.MaxInt64); err != nil { // a stream of no job would never end
-		s.failedJob(w, r, err)
-		return
+		return err
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	ticker := time.NewTicker(jobEvery)
-	defer ticker.Stop()
-	for {
-		if ended, err := j.look(r.Context()); err != nil || ended {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-r.Context().Done():
-			return
-		case <-s.closing:
-			return
-		}
-	}
+	return s.follow(w, r, jobEvery, func(to *stream) (bool, error) {
+		j.v.to = to
+		return j.look(r.Context())
+	})
 }
 
 // leave closes what is open of the record.
@@ -282,13 +256,7 @@ func (j *jobViewer) leave() {
 }
 
 // send sends an event without a place: the page is loaded again when its connection was lost.
-func (j *jobViewer) send(kind string, data any) error {
-	text, err := codec.Marshal(data)
-	if err != nil {
-		return err
-	}
-	return j.v.raw("event: " + kind + "\ndata: " + string(text) + "\n\n")
-}
+func (j *jobViewer) send(kind string, data any) error { return j.v.to.event("", kind, data) }
 
 // look sends what has come. It returns true after the end of the job.
 func (j *jobViewer) look(ctx context.Context) (ended bool, err error) {
@@ -319,9 +287,6 @@ func (j *jobViewer) look(ctx context.Context) (ended bool, err error) {
 	}
 	if got.Job.State.Ended() {
 		return true, j.send("end", struct{}{})
-	}
-	if time.Since(j.v.last) > keepAlive {
-		return false, j.v.raw(": still here\n\n")
 	}
 	return false, nil
 }

@@ -185,23 +185,20 @@ func jobsFilter(q url.Values) (f queue.Filter, err error) {
 }
 
 // jobs lists jobs and workers. With pulse it answers with a word that changes when the page has.
-func (s *server) jobs(w http.ResponseWriter, r *http.Request) {
+func (s *server) jobs(w http.ResponseWriter, r *http.Request) error {
 	pulse := r.URL.Query().Has("pulse")
 	if felt, ok := s.pulses.felt(r.URL.RawQuery); ok && pulse {
-		give(w, "text/plain; charset=utf-8", []byte(felt))
-		return
+		return give(w, "text/plain; charset=utf-8", []byte(felt))
 	}
 	b, err := s.jobsBody(r)
 	if err != nil {
-		s.failed(w, r, http.StatusServiceUnavailable, err)
-		return
+		return refused(http.StatusServiceUnavailable, err)
 	}
 	if pulse {
 		s.pulses.keep(r.URL.RawQuery, b.Pulse)
-		give(w, "text/plain; charset=utf-8", []byte(b.Pulse))
-		return
+		return give(w, "text/plain; charset=utf-8", []byte(b.Pulse))
 	}
-	s.page(w, r, "jobs", "Jobs", b)
+	return s.page(w, r, "jobs", "Jobs", b)
 }
 
 // pulses keeps pulses for a moment: many may look at the same list.
@@ -371,18 +368,8 @@ func (b *jobsBody) pulse() string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// submitted is what the form of a new run says of the job.
-type submitted struct {
-	Notebook   string               `json:"notebook"`
-	Output     string               `json:"output"`
-	Parameters map[string]codec.Raw `json:"parameters"`
-	Queue      string               `json:"queue"`
-	Priority   string               `json:"priority"`
-	Labels     []string             `json:"labels"`
-}
-
 // enqueue submits a job and returns its id.
-func (s *server) enqueue(ctx context.Context, in *submitted, values map[string]string) (string, error) {
+func (s *server) enqueue(ctx context.Context, in *formBody) (string, error) {
 	command := []string{"submit", "--json"}
 	if in.Queue != "" {
 		command = append(command, "--queue="+in.Queue)
@@ -396,7 +383,7 @@ func (s *server) enqueue(ctx context.Context, in *submitted, values map[string]s
 		}
 		command = append(command, "--label="+label)
 	}
-	args, err := s.arguments(append(command, s.Queue...), in.Notebook, in.Output, values)
+	args, err := s.arguments(append(command, s.Queue...), in)
 	if err != nil {
 		return "", err
 	}
@@ -404,11 +391,7 @@ func (s *server) enqueue(ctx context.Context, in *submitted, values map[string]s
 	if err != nil {
 		return "", err
 	}
-	var made struct {
-		Job struct {
-			ID string `json:"id"`
-		} `json:"job"`
-	}
+	var made queue.Shown
 	if err := codec.Unmarshal(doc, &made); err != nil || made.Job.ID == "" {
 		return "", problem("markmill submit has not said which job it made")
 	}
@@ -416,17 +399,14 @@ func (s *server) enqueue(ctx context.Context, in *submitted, values map[string]s
 }
 
 // submit puts the run that the form asks for into a queue.
-func (s *server) submit(w http.ResponseWriter, r *http.Request) {
-	b := entered(r.PostForm)
-	in := &submitted{Notebook: b.Notebook, Output: b.Output, Queue: b.Queue, Priority: b.Priority,
-		Labels: strings.FieldsFunc(b.Labels, func(c rune) bool { return c == ',' || c == ' ' })}
-	id, err := s.enqueue(r.Context(), in, b.Values)
-	if err != nil {
-		b.Problem = err.Error()
-		s.showForm(w, r, http.StatusConflict, b)
-		return
-	}
-	http.Redirect(w, r, "/jobs/"+id, http.StatusSeeOther)
+func (s *server) submit(w http.ResponseWriter, r *http.Request) error {
+	return s.requested(w, r, true, func(b *formBody) error {
+		id, err := s.enqueue(r.Context(), b)
+		if err != nil {
+			return err
+		}
+		return done(w, r, "/jobs/"+id, http.StatusCreated, map[string]string{"job": id})
+	})
 }
 
 var (
@@ -441,58 +421,36 @@ func approveJob(id string, form url.Values) ([]string, error) {
 	return []string{"jobs", "approve", "--comment=" + strings.TrimSpace(form.Get("reason")), "--", id}, nil
 }
 
-// fetch fetches the record of a job. The command ends as the run did, so its document says that it is done.
-func (s *server) fetch(ctx context.Context, id string) error {
-	if err := queue.CheckName("the name", id); err != nil {
-		return err
-	}
-	_, err := s.program.Document(ctx, append([]string{"jobs", "fetch", "--json"}, append(slices.Clone(s.Queue), "--",
-		id)...)...)
-	return err
-}
-
-// doQueue runs the command of an action on a job or a queue.
-func (s *server) doQueue(ctx context.Context, id string, form url.Values, a action) error {
-	if err := queue.CheckName("the name", id); err != nil {
-		return err
-	}
-	return s.do(ctx, id, form, func(id string, form url.Values) ([]string, error) {
-		args, err := a(id, form)
+// inQueue does what a form asks for of a job or a queue, and shows a page, in which {id} stands for its name.
+func (s *server) inQueue(page string, a action) handler {
+	return s.actQueue(page, func(r *http.Request, id string) error {
+		form, err := fields(r, []string{"reason"})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return append(append(slices.Clone(args[:2]), s.Queue...), args[2:]...), nil
+		return s.do(r.Context(), id, form, a, s.Queue)
 	})
 }
 
-// actJob does what a form of a job's page asks for, and shows the job.
-func (s *server) actJob(a action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+// fetchJob fetches the record of a job. The command ends as the run did, so its document says that it is done.
+func (s *server) fetchJob() handler {
+	return s.actQueue("/jobs/{id}", func(r *http.Request, id string) error {
+		args := append([]string{"jobs", "fetch", "--json"}, s.Queue...)
+		_, err := s.program.Document(r.Context(), append(args, "--", id)...)
+		return err
+	})
+}
+
+func (s *server) actQueue(page string, do func(r *http.Request, id string) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		id := r.PathValue("id")
-		if err := s.doQueue(r.Context(), id, r.PostForm, a); err != nil {
-			s.failed(w, r, http.StatusConflict, err)
-			return
+		err := queue.CheckName("the name", id)
+		if err == nil {
+			err = do(r, id)
 		}
-		http.Redirect(w, r, "/jobs/"+id, http.StatusSeeOther)
-	}
-}
-
-// fetchJob fetches the record of a job, and shows its run.
-func (s *server) fetchJob(w http.ResponseWriter, r *http.Request) {
-	if err := s.fetch(r.Context(), r.PathValue("id")); err != nil {
-		s.failed(w, r, http.StatusConflict, err)
-		return
-	}
-	http.Redirect(w, r, "/jobs/"+r.PathValue("id"), http.StatusSeeOther)
-}
-
-// actQueue does what a form of the list asks for.
-func (s *server) actQueue(a action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := s.doQueue(r.Context(), r.PathValue("id"), r.PostForm, a); err != nil {
-			s.failed(w, r, http.StatusConflict, err)
-			return
+		if err != nil {
+			return refused(http.StatusConflict, err)
 		}
-		http.Redirect(w, r, "/jobs", http.StatusSeeOther)
+		return done(w, r, strings.ReplaceAll(page, "{id}", id), http.StatusOK, map[string]bool{"done": true})
 	}
 }

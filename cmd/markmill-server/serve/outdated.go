@@ -43,10 +43,9 @@ func (c *catchingUp) end(failed string) {
 }
 
 // catchUp runs what is outdated, as markmill run --outdated does, and shows Home, where the runs appear.
-func (s *server) catchUp(w http.ResponseWriter, r *http.Request) {
+func (s *server) catchUp(w http.ResponseWriter, r *http.Request) error {
 	if !s.catching.begin() {
-		s.failed(w, r, http.StatusConflict, problem("what is outdated is being run already"))
-		return
+		return refused(http.StatusConflict, problem("what is outdated is being run already"))
 	}
 	said, err := scratch()
 	if err == nil {
@@ -64,11 +63,10 @@ func (s *server) catchUp(w http.ResponseWriter, r *http.Request) {
 				}
 				s.catching.end(words)
 			}()
-			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
+			return done(w, r, "/", http.StatusAccepted, nil)
 		}
 		_ = said.Close() // the command has not begun
 	}
 	s.catching.end("")
-	s.failed(w, r, http.StatusInternalServerError, err)
+	return err
 }

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -23,11 +22,6 @@ import (
 
 // streamNames are the files of a step's streams in its folder of the record.
 var streamNames = [...]string{"stdout", "stderr"}
-
-// problem is an error of the reader's.
-func problem(format string, args ...any) error {
-	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf(format, args...)}
-}
 
 // maxTail is how many bytes at the end of a stream a page shows, and maxPatch how many of a diff.
 const (
@@ -95,34 +89,28 @@ type bar struct {
 	Failed      bool
 }
 
-// find finds the run that an address names.
-func (s *server) find(w http.ResponseWriter, r *http.Request) (record *runs.Record, ok bool) {
+// find finds the run that an address names by its whole id.
+func (s *server) find(r *http.Request) (*runs.Record, error) {
 	id, dir, err := s.store.Find(r.PathValue("id"))
-	if err == nil && string(id) != r.PathValue("id") { // a part of an id, or last
-		if r.Method == http.MethodGet && strings.Count(r.URL.Path, "/") == 2 {
-			http.Redirect(w, r, "/runs/"+string(id), http.StatusSeeOther)
-			return nil, false
-		}
+	if err == nil && string(id) != r.PathValue("id") {
 		err = problem("%s is no whole id of a run", r.PathValue("id"))
 	}
-	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return nil, false
-	}
-	return runs.At(dir), true
+	return runs.At(dir), refused(http.StatusNotFound, err)
 }
 
-func (s *server) run(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) run(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		if id, _, err := s.store.Find(r.PathValue("id")); err == nil { // by a part of it, or as last
+			return done(w, r, "/runs/"+string(id), http.StatusSeeOther, nil)
+		}
+		return err
 	}
 	body, err := s.runBody(r, record)
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "run", body.Notebook, body)
+	return s.page(w, r, "run", body.Notebook, body)
 }
 
 func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error) {
@@ -366,15 +354,14 @@ func (s *server) signed(folded *runs.Run) bool {
 }
 
 // output answers with the page of the output notebook, which is the static one with the policy of its own.
-func (s *server) output(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) output(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		return err
 	}
 	folded, src, err := record.Load()
 	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return
+		return refused(http.StatusNotFound, err)
 	}
 	name := folded.OutputFile()
 	text, err := record.ReadFile(name)
@@ -386,30 +373,27 @@ func (s *server) output(w http.ResponseWriter, r *http.Request) {
 		page, err = api.Page(name, text, recordFS{record})
 	}
 	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return
+		return refused(http.StatusNotFound, err)
 	}
-	static(w, page)
+	return static(w, page)
 }
 
 // recordFS is a record as a file system.
 type recordFS struct{ *runs.Record }
 
 // file answers with a file of the record, which no browser runs or shows as a page.
-func (s *server) file(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) file(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		return err
 	}
 	name := r.PathValue("path")
 	if !fs.ValidPath(name) || !record.Has(name) {
-		s.failed(w, r, http.StatusNotFound, problem("the record has no file %s", plain.Cut(plain.OneLine(name), 200)))
-		return
+		return refused(http.StatusNotFound, problem("the record has no file %s", plain.Cut(plain.OneLine(name), 200)))
 	}
 	file, err := record.Open(name)
 	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return
+		return refused(http.StatusNotFound, err)
 	}
 	defer file.Close()
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
@@ -419,6 +403,7 @@ func (s *server) file(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	_, _ = io.Copy(w, file) // the reader may have gone
+	return nil
 }
 
 // pictures are files that a browser shows; an SVG is text, because it can hold scripts.

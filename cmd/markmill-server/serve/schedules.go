@@ -132,17 +132,16 @@ func (s *server) scheduled(ctx context.Context) (*scheduledDoc, error) {
 	return doc, nil
 }
 
-func (s *server) schedules(w http.ResponseWriter, r *http.Request) {
+func (s *server) schedules(w http.ResponseWriter, r *http.Request) error {
 	b := &schedulesBody{None: s.repo == nil}
 	if !b.None {
 		doc, err := s.scheduled(r.Context())
 		if err != nil {
-			s.failed(w, r, http.StatusInternalServerError, err)
-			return
+			return err
 		}
 		b.scheduledDoc = *doc
 	}
-	s.page(w, r, "schedules", "Schedules", b)
+	return s.page(w, r, "schedules", "Schedules", b)
 }
 
 // dueNotebooks keeps when notebooks are due, for Home, which does not wait for it.
@@ -189,30 +188,21 @@ func (d *dueNotebooks) stale() {
 	d.at = time.Time{}
 }
 
-// onNotebook is an action on the notebook that a field names.
-func (s *server) onNotebook(ctx context.Context, form url.Values, a action) error {
-	notebook := form.Get("notebook")
-	if err := s.inside(notebook); err != nil {
-		return err
-	}
-	defer s.due.stale()
-	return s.do(ctx, here(notebook), form, func(id string, form url.Values) ([]string, error) {
-		args, err := a(id, form)
+// actOn does what a form asks for that names a notebook, and shows a page. names are the other fields of the form.
+func (s *server) actOn(page string, a action, names ...string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		form, err := fields(r, append([]string{"notebook", "reason"}, names...))
+		if err == nil {
+			err = s.inside(form.Get("notebook"))
+		}
+		if err == nil {
+			err = s.do(r.Context(), here(form.Get("notebook")), form, a, s.Queue)
+			s.due.stale()
+		}
 		if err != nil {
-			return nil, err
+			return refused(http.StatusConflict, err)
 		}
-		return append(append(append([]string{}, args[:2]...), s.Queue...), args[2:]...), nil
-	})
-}
-
-// actOn does what a form asks for that names a notebook, and shows a page.
-func (s *server) actOn(page string, a action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := s.onNotebook(r.Context(), r.PostForm, a); err != nil {
-			s.failed(w, r, http.StatusConflict, err)
-			return
-		}
-		http.Redirect(w, r, page, http.StatusSeeOther)
+		return done(w, r, page, http.StatusOK, map[string]bool{"done": true})
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"markmill/cmd/api"
@@ -52,7 +54,7 @@ type server struct {
 	pulses   pulses
 	began    time.Time
 	closing  <-chan struct{}
-	watching gauge // streams that are open
+	watching atomic.Int64 // streams that are open
 	running  processes
 	seen     sweepsSeen
 	catching catchingUp
@@ -84,6 +86,7 @@ func newServer(o Options, d door, say func(string)) (*server, error) {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: "--role: " + err.Error()}
 	}
 	g := newGuard(d, granted, people, say)
+	g.root, g.user = filepath.Base(root), o.User
 	pushes, err := newHooks(o.Webhook, g)
 	if err != nil {
 		return nil, err
@@ -169,23 +172,22 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", s.ready)
 	style := slices.Concat(html.Style(), asset("serve.css"), asset("jobs.css"))
 	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, _ *http.Request) {
-		give(w, "text/css; charset=utf-8", style)
+		_ = give(w, "text/css; charset=utf-8", style) // the reader may have gone
 	})
 	script := slices.Concat(asset("serve.js"), asset("jobs.js"))
 	mux.HandleFunc("GET /assets/script.js", func(w http.ResponseWriter, _ *http.Request) {
-		give(w, "text/javascript; charset=utf-8", script)
+		_ = give(w, "text/javascript; charset=utf-8", script) // the reader may have gone
 	})
 	return s.guard.all(mux)
 }
 
 // trusted answers with an error while a branch is checked out that brings records of its own.
-func (s *server) trusted(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *server) trusted(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		if err := s.repo.CheckStore(s.store.Dir); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
+			return refused(http.StatusServiceUnavailable, err)
 		}
-		next(w, r)
+		return next(w, r)
 	}
 }
 
@@ -214,11 +216,11 @@ func OpenAPI() []byte { return asset("openapi.json") }
 type route struct {
 	pattern string
 	needs   role
-	do      http.HandlerFunc
+	do      handler
 }
 
 func (s *server) pages() []route {
-	return []route{
+	list := []route{
 		{"GET /{$}", read, s.home},
 		{"GET /runs", read, s.list},
 		{"GET /runs/{id}", read, s.run},
@@ -236,29 +238,14 @@ func (s *server) pages() []route {
 		{"GET /new", run, s.form},
 		{"POST /new", run, s.launch},
 		{"POST /outdated", run, s.catchUp},
-		{"POST /runs/{id}/abort", run, s.act(abortRun)},
-		{"POST /runs/{id}/steer", run, s.act(steerRun)},
 		{"POST /runs/{id}/fork", run, s.fork},
 		{"POST /runs/{id}/apply", approve, s.act(applyRun)},
-		{"POST /runs/{id}/reject", approve, s.act(rejectRun)},
 		{"POST /runs/{id}/approve", approve, s.act(approveRun)},
 		{"POST /runs/{id}/deny", approve, s.act(denyRun)},
 		{"GET /jobs", read, s.jobs},
 		{"GET /jobs/{id}", read, s.job},
 		{"GET /jobs/{id}/live", read, s.jobLive},
-		{"POST /jobs", run, s.submit},
-		{"POST /jobs/{id}/cancel", run, s.actJob(cancelJob)},
-		{"POST /jobs/{id}/retry", run, s.actJob(retryJob)},
-		{"POST /jobs/{id}/fetch", run, s.fetchJob},
-		{"POST /jobs/{id}/approve", approve, s.actJob(approveJob)},
-		{"POST /jobs/{id}/deny", approve, s.actJob(denyJob)},
-		{"POST /queues/{id}/pause", run, s.actQueue(pauseQueue)},
-		{"POST /queues/{id}/resume", run, s.actQueue(resumeQueue)},
 		{"GET /schedules", read, s.schedules},
-		{"POST /schedules/pause", run, s.actOn("/schedules", pauseSchedule)},
-		{"POST /schedules/resume", run, s.actOn("/schedules", resumeSchedule)},
-		{"POST /checks/mute", run, s.actOn("/checks", muteCheck)},
-		{"POST /checks/unmute", run, s.actOn("/checks", unmuteCheck)},
 		{"POST /sign-out", read, s.guard.signOut},
 		{"POST /address", approve, s.address},
 		{"GET /metrics", read, s.metrics},
@@ -266,36 +253,52 @@ func (s *server) pages() []route {
 		{"GET /mcp", read, s.agent},
 		{"POST /mcp", read, s.agent},
 		{"DELETE /mcp", read, s.agent},
-		{"GET /api/v1/openapi.json", read, func(w http.ResponseWriter, _ *http.Request) {
-			give(w, "application/json", asset("openapi.json"))
+		{"GET /api/v1/openapi.json", read, func(w http.ResponseWriter, _ *http.Request) error {
+			return give(w, "application/json", asset("openapi.json"))
 		}},
 		{"GET /api/v1/runs", read, s.apiRuns},
-		{"POST /api/v1/runs", run, s.apiLaunch},
+		{"POST /api/v1/runs", run, s.launch},
 		{"GET /api/v1/runs/{id}", read, s.apiDocument("runs", "show", "--json")},
 		{"GET /api/v1/runs/{id}/verification", read, s.apiDocument("runs", "verify", "--json")},
-		{"POST /api/v1/runs/{id}/abort", run, s.apiAct(abortRun, "reason")},
-		{"POST /api/v1/runs/{id}/steer", run, s.apiAct(steerRun, "text")},
-		{"POST /api/v1/runs/{id}/reject", approve, s.apiAct(rejectRun, "reason")},
 		{"GET /api/v1/jobs", read, s.apiJobs},
-		{"POST /api/v1/jobs", run, s.apiSubmit},
 		{"GET /api/v1/jobs/{id}", read, s.apiJob},
-		{"POST /api/v1/jobs/{id}/cancel", run, s.apiActJob(cancelJob)},
-		{"POST /api/v1/jobs/{id}/retry", run, s.apiActJob(retryJob)},
-		{"POST /api/v1/jobs/{id}/fetch", run, s.apiFetch},
-		{"POST /api/v1/jobs/{id}/approve", approve, s.apiActJob(approveJob)},
-		{"POST /api/v1/jobs/{id}/deny", approve, s.apiActJob(denyJob)},
-		{"POST /api/v1/queues/{id}/pause", run, s.apiActJob(pauseQueue)},
-		{"POST /api/v1/queues/{id}/resume", run, s.apiActJob(resumeQueue)},
 		{"GET /api/v1/schedules", read, s.apiSchedules},
-		{"POST /api/v1/schedules/pause", run, s.apiActOn(pauseSchedule)},
-		{"POST /api/v1/schedules/resume", run, s.apiActOn(resumeSchedule)},
 		{"GET /api/v1/checks", read, s.apiChecks},
-		{"POST /api/v1/checks/mute", run, s.apiActOn(muteCheck, "until", "check")},
-		{"POST /api/v1/checks/unmute", run, s.apiActOn(unmuteCheck, "check")},
 		{"GET /api/v1/notebooks", read, s.apiNotebooks},
 		{"GET /api/v1/sweeps", read, s.apiSweeps},
 		{"GET /api/v1/sweeps/{id}", read, s.apiSweep},
 	}
+	for _, at := range []string{"", "/api/v1"} { // for browsers, and for programs
+		list = append(list,
+			route{"POST " + at + "/runs/{id}/abort", run, s.act(abortRun, "reason")},
+			route{"POST " + at + "/runs/{id}/steer", run, s.act(steerRun, "text")},
+			route{"POST " + at + "/runs/{id}/reject", approve, s.act(rejectRun, "reason")},
+			route{"POST " + at + "/jobs", run, s.submit},
+			route{"POST " + at + "/jobs/{id}/cancel", run, s.inQueue("/jobs/{id}", cancelJob)},
+			route{"POST " + at + "/jobs/{id}/retry", run, s.inQueue("/jobs/{id}", retryJob)},
+			route{"POST " + at + "/jobs/{id}/fetch", run, s.fetchJob()},
+			route{"POST " + at + "/jobs/{id}/approve", approve, s.inQueue("/jobs/{id}", approveJob)},
+			route{"POST " + at + "/jobs/{id}/deny", approve, s.inQueue("/jobs/{id}", denyJob)},
+			route{"POST " + at + "/queues/{id}/pause", run, s.inQueue("/jobs", pauseQueue)},
+			route{"POST " + at + "/queues/{id}/resume", run, s.inQueue("/jobs", resumeQueue)},
+			route{"POST " + at + "/schedules/pause", run, s.actOn("/schedules", pauseSchedule)},
+			route{"POST " + at + "/schedules/resume", run, s.actOn("/schedules", resumeSchedule)},
+			route{"POST " + at + "/checks/mute", run, s.actOn("/checks", muteCheck, "until", "check")},
+			route{"POST " + at + "/checks/unmute", run, s.actOn("/checks", unmuteCheck, "check")})
+	}
+	return list
+}
+
+// agent answers clients of MCP with the tools of markmill mcp that their role has.
+func (s *server) agent(w http.ResponseWriter, r *http.Request) error {
+	s.agents.ServeHTTP(w, r)
+	return nil
+}
+
+// agentOf says who a client of MCP is, and whether it may only read. With another role it is another client.
+func agentOf(r *http.Request) (person string, reads bool) {
+	s := of(r)
+	return fmt.Sprintf("%s %s %s %s", s.id, s.role, s.credential, s.name), s.role < run
 }
 
 // asset is an embedded file.
@@ -305,12 +308,6 @@ func asset(name string) []byte {
 		panic(err) // it is embedded
 	}
 	return text
-}
-
-// give answers with a whole text.
-func give(w http.ResponseWriter, kind string, text []byte) {
-	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(text) // the reader may have gone
 }
 
 // ready says whether the records can be read.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"markmill/engine/queue"
@@ -110,25 +109,19 @@ func show(w http.ResponseWriter, status int, name string, f *frame) {
 	_, _ = w.Write(b.Bytes()) // the reader may have gone
 }
 
-// refuse answers with a page that says why there is no other.
-func refuse(w http.ResponseWriter, status int, title, words string) {
-	show(w, status, "notice", &frame{Title: title, Body: notice{Words: words}})
-}
-
 // page answers with a page of the workbench.
-func (s *server) page(w http.ResponseWriter, r *http.Request, name, title string, body any) {
-	show(w, http.StatusOK, name, s.frame(r, title, body))
+func (s *server) page(w http.ResponseWriter, r *http.Request, name, title string, body any) error {
+	show(w, http.StatusOK, name, s.guard.frame(r, title, body))
+	return nil
 }
 
-func (s *server) frame(r *http.Request, title string, body any) *frame {
-	return &frame{Title: title, Here: r.URL.Path, Session: of(r), Root: filepath.Base(s.Root),
-		User: cmp.Or(of(r).name, s.User), Body: body}
-}
-
-// failed answers with an error of the reader's, or of the records.
-func (s *server) failed(w http.ResponseWriter, r *http.Request, status int, err error) {
-	show(w, status, "notice",
-		s.frame(r, http.StatusText(status), notice{Words: plain.Cut(plain.OneLine(err.Error()), 2000)}))
+// frame is the frame of a page for the session of a request, if it has one.
+func (g *guard) frame(r *http.Request, title string, body any) *frame {
+	f := &frame{Title: title, Body: body}
+	if session := of(r); session != nil {
+		f.Here, f.Session, f.Root, f.User = r.URL.Path, session, g.root, cmp.Or(session.name, g.user)
+	}
+	return f
 }
 
 // ask asks the index of the runs.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,39 +13,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// refusal is why a request is not answered.
-type refusal struct {
-	status       int
-	title, words string
-}
-
-func (no *refusal) answer(w http.ResponseWriter, r *http.Request) {
-	switch no.status {
-	case http.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	case http.StatusTooManyRequests:
-		w.Header().Set("Retry-After", strconv.Itoa(int(missEvery.Seconds())))
-	}
-	if strings.HasPrefix(r.URL.Path, "/api/") {
-		answer(w, no.status, apiError{no.words})
-		return
-	}
-	show(w, no.status, "notice", &frame{Title: no.title, Body: notice{Words: no.words}})
-}
-
 // who finds out who asks: by the token of a program, by the name that the proxy says, or by the cookie of a browser.
 // What a person may do is read from the tokens file at each request.
-func (g *guard) who(r *http.Request) (*session, *refusal) {
+func (g *guard) who(r *http.Request) (*session, error) {
 	if g.tokens == nil {
 		if s := g.session(r); s != nil {
 			return s, nil
 		}
-		return nil, &refusal{http.StatusUnauthorized, "Sign in", "Open the address that markmill serve printed. An " +
-			"address works once; when it is used, the next one is printed."}
+		return nil, &refusal{status: http.StatusUnauthorized, title: "Sign in", words: "Open the address that " +
+			"markmill serve printed. An address works once; when it is used, the next one is printed."}
 	}
 	name, err := g.presented(r)
 	if err != nil {
-		return nil, &refusal{http.StatusBadRequest, "Not from the proxy", err.Error()}
+		return nil, err
 	}
 	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is && (name == "" ||
 		strings.HasPrefix(token, tokenPrefix)) {
@@ -57,8 +36,8 @@ func (g *guard) who(r *http.Request) (*session, *refusal) {
 	}
 	s := g.session(r)
 	if s == nil {
-		return nil, &refusal{http.StatusUnauthorized, "Sign in", "Sign in at " + g.origin() + "/sign-in with your " +
-			"token; a program sends it as Authorization: Bearer."}
+		return nil, &refusal{status: http.StatusUnauthorized, title: "Sign in", words: "Sign in at " + g.origin() +
+			"/sign-in with your token; a program sends it as Authorization: Bearer."}
 	}
 	p, err := g.tokens.find(s.credential, s.name)
 	if err != nil {
@@ -70,21 +49,22 @@ func (g *guard) who(r *http.Request) (*session, *refusal) {
 }
 
 // unknown refuses a person who is not, or no more, in the tokens file.
-func (g *guard) unknown(err error) *refusal {
+func (g *guard) unknown(err error) error {
 	if errors.Is(err, errUnknown) {
-		return &refusal{http.StatusUnauthorized, "Not known", "The tokens file has no such person or token."}
+		return &refusal{status: http.StatusUnauthorized, title: "Not known",
+			words: "The tokens file has no such person or token."}
 	}
-	return &refusal{http.StatusServiceUnavailable, "Nobody can sign in", "The tokens file cannot be read; the " +
-		"terminal of markmill serve says why."}
+	return &refusal{status: http.StatusServiceUnavailable, title: "Nobody can sign in",
+		words: "The tokens file cannot be read; the terminal of markmill serve says why."}
 }
 
 // byToken finds the person of a token. presented is the name that the proxy says, if any.
-func (g *guard) byToken(r *http.Request, presented, token string) (*session, *refusal) {
+func (g *guard) byToken(r *http.Request, presented, token string) (*session, error) {
 	p, err := g.tokens.find(hashOf(strings.TrimSpace(token)), "")
 	if err != nil { // a right token is never refused for the wrong ones of others
 		if !g.limits.missed(g.sourceOf(r, presented), time.Now()) {
-			return nil, &refusal{http.StatusTooManyRequests, "Too often", "Too many wrong tokens came from there. " +
-				"Wait, and try again."}
+			return nil, &refusal{status: http.StatusTooManyRequests, title: "Too often",
+				words: "Too many wrong tokens came from there. Wait, and try again."}
 		}
 		return nil, g.unknown(err)
 	}
@@ -92,10 +72,10 @@ func (g *guard) byToken(r *http.Request, presented, token string) (*session, *re
 }
 
 // byName finds the person whom the proxy names.
-func (g *guard) byName(name string) (*session, *refusal) {
+func (g *guard) byName(name string) (*session, error) {
 	if !isPerson(name) {
-		return nil, &refusal{http.StatusForbidden, "Not known", "The proxy says a name that can name nobody: a name " +
-			"has at most 64 letters, digits and . _ - + @."}
+		return nil, &refusal{status: http.StatusForbidden, title: "Not known", words: "The proxy says a name that " +
+			"can name nobody: a name has at most 64 letters, digits and . _ - + @."}
 	}
 	p, err := g.tokens.find(byProxy, name)
 	if err != nil {
@@ -114,20 +94,18 @@ func (g *guard) signInToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := r.ParseForm(); err != nil {
-		g.ask(w, r, http.StatusRequestEntityTooLarge, "The form is too large.")
+		g.ask(w, http.StatusRequestEntityTooLarge, "The form is too large.")
 		return
 	}
 	name, err := g.presented(r)
 	if err != nil {
-		(&refusal{http.StatusBadRequest, "Not from the proxy", err.Error()}).answer(w, r)
+		g.refuse(w, r, err)
 		return
 	}
-	s, no := g.byToken(r, name, r.PostForm.Get("token"))
-	if no != nil {
-		if no.status == http.StatusTooManyRequests {
-			w.Header().Set("Retry-After", strconv.Itoa(int(missEvery.Seconds())))
-		}
-		g.ask(w, r, no.status, no.words)
+	s, err := g.byToken(r, name, r.PostForm.Get("token"))
+	if no, is := errors.AsType[*refusal](err); is {
+		no.headers(w)
+		g.ask(w, no.status, no.words)
 		return
 	}
 	g.setCookie(w, g.begin(*s).id)
@@ -135,7 +113,7 @@ func (g *guard) signInToken(w http.ResponseWriter, r *http.Request) {
 }
 
 // ask shows the form that takes a token.
-func (g *guard) ask(w http.ResponseWriter, _ *http.Request, status int, problem string) {
+func (g *guard) ask(w http.ResponseWriter, status int, problem string) {
 	show(w, status, "sign-in", &frame{Title: "Sign in", Body: problem})
 }
 

@@ -141,15 +141,14 @@ func small(dir string) bool {
 	return err == nil && left >= 0
 }
 
-func (s *server) verify(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) verify(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		return err
 	}
 	p, err := s.proof(record)
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "verify", "Verification", p)
+	return s.page(w, r, "verify", "Verification", p)
 }
