@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,36 +8,25 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"markmill/cmd/api"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/render"
 	"markmill/render/plain"
 	"markmill/runs"
 )
 
-// schemaOf names a document of --json and its version: "markmill.run/1". docs/schemas has the JSON Schema of each.
-// Members are only ever added to a version.
-func schemaOf(document string) string { return "markmill." + document + "/1" }
-
-// printJSON prints an object for programs, with schema as its first member. v may be the indented text of an object. A
-// command prints one document, so a later error goes to standard error only.
+// printJSON prints an object for programs (api.Document). A command prints one, so a later error goes to standard error
+// only.
 func (con *console) printJSON(document string, v any) error {
-	text, isText := v.([]byte)
-	if !isText {
-		var err error
-		if text, err = codec.Indent(v); err != nil {
-			return err
-		}
-	}
-	members, isObject := bytes.CutPrefix(text, []byte("{\n"))
-	if !isObject {
-		return fmt.Errorf("--json: %s is no object with members", document)
+	text, err := api.Document(document, v)
+	if err != nil {
+		return err
 	}
 	con.printed = true
 	if term.IsTerminal(int(con.stdout.Fd())) {
-		members = []byte(plain.EscapeJSON(string(members)))
+		text = []byte(plain.EscapeJSON(string(text)))
 	}
-	_, err := fmt.Fprintf(con.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
+	_, err = con.stdout.Write(text)
 	return err
 }
 

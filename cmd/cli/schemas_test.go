@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/bisect"
 	"markmill/cmd/api/exchange"
 	"markmill/cmd/api/maintenance"
@@ -137,11 +138,11 @@ func TestSchemas(t *testing.T) {
 		m := &schemaMaker{said: said, defs: map[string]any{}}
 		schema := m.object(doc.of)
 		properties := schema["properties"].(map[string]any)
-		properties["schema"] = map[string]any{"const": schemaOf(name),
+		properties["schema"] = map[string]any{"const": api.SchemaOf(name),
 			"description": "the name of this document, and its version"}
 		schema["required"] = append([]string{"schema"}, schema["required"].([]string)...)
-		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", schemaOf(name)
-		schema["title"] = schemaOf(name)
+		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", api.SchemaOf(name)
+		schema["title"] = api.SchemaOf(name)
 		schema["description"] = doc.about +
 			". Members are only ever added to a version: readers ignore those that they do not know."
 		if len(m.defs) > 0 {

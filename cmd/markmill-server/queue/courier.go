@@ -50,19 +50,19 @@ const claimTime = notify.Limit + 10*time.Second
 // lookAgain is how often a waiting courier checks for ended runs.
 const lookAgain = 2 * time.Second
 
-// newCourier makes the courier of this process. The targets are those of the call, which were read before the
-// run could change the settings, or else those of the repository.
-func (p *program) newCourier() (*courier, error) {
-	c := &courier{outbox: p.q, store: runs.Store{Dir: p.Store}, targets: p.Targets, now: time.Now, tell: p.tell,
-		send: (&notify.Sender{Getenv: os.LookupEnv}).Send, name: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()[:8])}
-	if c.targets == nil {
-		cfg, err := engine.LoadConfig(p.Root)
+// newCourier makes the courier of this process. The targets are given where they were read before the run could change
+// the settings; nil are those of the repository.
+func (c *Client) newCourier(targets map[string]engine.AlertTarget) (*courier, error) {
+	if targets == nil {
+		cfg, err := engine.LoadConfig(c.Root)
 		if err != nil {
 			return nil, err
 		}
-		c.targets = cfg.Alerts
+		targets = cfg.Alerts
 	}
-	return c, nil
+	return &courier{outbox: c.Queue, store: runs.Store{Dir: c.Store}, targets: targets, now: time.Now, tell: c.tell,
+		send: (&notify.Sender{Getenv: os.LookupEnv}).Send,
+		name: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()[:8])}, nil
 }
 
 // collect puts the missing alerts of the store's runs into the outbox, in the order in which the runs ended.
@@ -263,7 +263,7 @@ func (c *courier) work(ctx context.Context) {
 
 // carry runs the courier of a worker until ctx ends.
 func (w *worker) carry(ctx context.Context) (err error) {
-	if w.courier, err = w.newCourier(); err == nil {
+	if w.courier, err = w.newCourier(nil); err == nil {
 		go w.courier.work(ctx)
 	}
 	return err

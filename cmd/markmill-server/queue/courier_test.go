@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -290,18 +291,23 @@ func TestUnknownTarget(t *testing.T) {
 		t.Errorf("waits %v, %d failed, %v", waits, failed, err)
 	}
 	var text strings.Builder
-	p := &program{Call: queue.Call{Store: w.store.Dir, Limit: 50, Open: true}, q: w.q, stdout: &text, stderr: &text}
-	if _, err := p.listAlerts(t.Context()); err != nil ||
+	client := &Client{Connection: queue.Connection{Store: w.store.Dir, User: "me"}, Queue: w.q, stdout: &text,
+		stderr: &text}
+	if err := client.ListAlerts(t.Context(), true, 50, false); err != nil ||
 		!strings.Contains(text.String(), "one failed, two delivered") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	text.Reset()
-	if _, err := p.showAlert(t.Context()); err != nil || !strings.Contains(text.String(), "status 422") {
+	if err := client.ShowAlert(t.Context(), "", false); err != nil || !strings.Contains(text.String(), "status 422") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	w.down = nil
-	p.Targets, p.User, p.Reason = map[string]engine.AlertTarget{"one": {Exec: []string{"/bin/true"}}}, "me", "mended"
-	if code, err := p.retryAlert(t.Context()); err != nil || code != exitPass {
+	client.Root = t.TempDir()
+	settings := []byte("alerts: {one: {exec: [/bin/true]}}\n")
+	if err := os.WriteFile(filepath.Join(client.Root, "markmill.yaml"), settings, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := client.RetryAlert(t.Context(), "", "mended"); err != nil || code != exitPass {
 		t.Errorf("%d, %v\n%s", code, err, text.String())
 	}
 }

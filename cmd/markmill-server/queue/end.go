@@ -38,7 +38,7 @@ func (a *attempt) giveBack(why string, after time.Duration) (string, error) {
 // refuse ends a job that no worker can run.
 func (a *attempt) refuse(why error) (string, error) {
 	words := plain.Cut(plain.OneLine(why.Error()), 500)
-	if err := a.q.TellFailed(told(), a.spec, &a.lease.Job.Job, words, time.Now()); err != nil {
+	if err := a.Queue.TellFailed(told(), a.spec, &a.lease.Job.Job, words, time.Now()); err != nil {
 		return "", err
 	}
 	return "refused: " + words, a.lease.End(told(), &queue.Entry{Kind: queue.Failed, Reason: words})
@@ -158,7 +158,7 @@ func (a *attempt) put(record *runs.Record, name string) (_ queue.File, changed b
 	if was, ok := a.sent[key]; ok && was.Bytes == info.Size() && was.time.Equal(info.ModTime()) {
 		return was.File, false, nil
 	}
-	file, err := a.q.Put(told(), name, f)
+	file, err := a.Queue.Put(told(), name, f)
 	if err == nil {
 		a.sent[key] = sentFile{file, info.ModTime()}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"markmill/engine/queue"
-	"markmill/engine/queue/desk"
 	"markmill/notebooks/codec"
 	"markmill/render/digest"
 	"markmill/runs/index"
@@ -32,7 +31,10 @@ func (s *server) apiJobs(w http.ResponseWriter, r *http.Request) error {
 		return refused(http.StatusBadRequest, err)
 	}
 	got, err := s.askJobs(r.Context(), f)
-	if err != nil && !errors.Is(err, errNoQueue) {
+	switch {
+	case errors.Is(err, errNoQueue):
+		got = &jobsFound{}
+	case err != nil:
 		return refused(http.StatusServiceUnavailable, err)
 	}
 	doc := struct {
@@ -82,12 +84,10 @@ func (s *server) apiChecks(w http.ResponseWriter, r *http.Request) error {
 		doc.Digest, err = digest.Make(s.store, x, now.Add(-checksTime), now)
 		return err
 	})
-	told := &desk.Alerts{}
-	if err == nil {
-		if told, err = s.askAlerts(r.Context(), 1); errors.Is(err, errNoQueue) {
-			err = nil
-		}
+	if err != nil {
+		return err
 	}
+	told, err := s.askAlerts(r.Context())
 	if err != nil {
 		return err
 	}

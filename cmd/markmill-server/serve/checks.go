@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	jobs "markmill/cmd/markmill-server/queue"
 	"markmill/engine/queue"
-	"markmill/engine/queue/desk"
 	"markmill/render/digest"
 	"markmill/runs/index"
 )
@@ -149,7 +149,7 @@ func toldClass(state string) string {
 type checksBody struct {
 	Notebooks []checkedNotebook
 	Changes   []checkChange
-	Alerts    []desk.Alert
+	Alerts    []*queue.Delivery
 	Total     int // of the alerts
 	Trouble   string
 }
@@ -160,6 +160,26 @@ func (s *server) checks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.page(w, r, "checks", "Checks", b)
+}
+
+// alerts are the alerts of the queue, newest first, and the active mutes.
+type alerts struct {
+	Alerts []*queue.Delivery
+	Mutes  []queue.Mute
+}
+
+// askAlerts asks for alerts. Where there is no queue there are none.
+func (s *server) askAlerts(ctx context.Context) (to alerts, err error) {
+	to, err = inquire(ctx, s, func(ctx context.Context, c *jobs.Client) (to alerts, err error) {
+		if to.Alerts, err = c.Outbox(ctx); err == nil {
+			to.Mutes, err = c.Muted(ctx, time.Now())
+		}
+		return to, err
+	})
+	if errors.Is(err, errNoQueue) {
+		err = nil
+	}
+	return to, err
 }
 
 // checksBody has the notebooks with checks or objectives, the worst first, with what changed in 30 days, and who was
@@ -177,11 +197,11 @@ func (s *server) checksBody(ctx context.Context) (*checksBody, error) {
 	}
 	ctx, stop := context.WithTimeout(ctx, toldTime) // the checks are shown without it
 	defer stop()
-	told, err := s.askAlerts(ctx, mostAlerts)
-	if err != nil && !errors.Is(err, errNoQueue) {
+	told, err := s.askAlerts(ctx)
+	if err != nil {
 		b.Trouble = err.Error()
 	}
-	b.Alerts, b.Total = told.Alerts, told.Total
+	b.Alerts, b.Total = told.Alerts[:min(len(told.Alerts), mostAlerts)], len(told.Alerts)
 	for _, n := range d.Notebooks {
 		if !slices.ContainsFunc(n.Rows, func(r digest.Row) bool {
 			return r.Check != "" || r.UptimeObjective != nil || r.P95Objective != nil

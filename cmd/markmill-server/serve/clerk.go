@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"markmill/engine/queue/desk"
+	jobs "markmill/cmd/markmill-server/queue"
 )
 
 // clerk holds the connection to the queue. It connects with the first request of a page and closes when there was none
@@ -25,7 +25,7 @@ type clerk struct {
 // office is a connection.
 type office struct {
 	ready chan struct{} // closed when it is there, or has failed
-	desk  desk.Desk
+	queue *jobs.Client
 	err   error
 }
 
@@ -47,7 +47,7 @@ func (s *server) hasQueue() bool {
 }
 
 // inquire asks the queue.
-func inquire[T any](ctx context.Context, s *server, ask func(context.Context, desk.Desk) (T, error)) (answer T,
+func inquire[T any](ctx context.Context, s *server, ask func(context.Context, *jobs.Client) (T, error)) (answer T,
 	err error) {
 	if !s.hasQueue() {
 		return answer, refused(http.StatusNotFound, errNoQueue)
@@ -59,7 +59,7 @@ func inquire[T any](ctx context.Context, s *server, ask func(context.Context, de
 	select {
 	case <-o.ready:
 		if err = o.err; err == nil {
-			answer, err = ask(ctx, o.desk)
+			answer, err = ask(ctx, o.queue)
 		} else {
 			s.clerk.drop(o)
 		}
@@ -82,7 +82,7 @@ func (c *clerk) begin(s *server) *office {
 		o := &office{ready: make(chan struct{})}
 		go func() {
 			defer close(o.ready)
-			o.desk, o.err = s.Desk(context.Background())
+			o.queue, o.err = jobs.Connect(context.Background(), s.Connection, "serve", false)
 		}()
 		c.at = o
 	}
@@ -122,7 +122,7 @@ func (o *office) close() {
 		return
 	}
 	if <-o.ready; o.err == nil {
-		o.desk.Close()
+		o.queue.Queue.Close()
 	}
 }
 

@@ -5,7 +5,7 @@
 // the tokens file (tokens.go), or the user. The name goes with the context of the request (child.As) to every command.
 // events.go is the stream of all runs, hooks.go takes pushes, and package mcp answers agents. Each page has a file with
 // the data that its template in pages/ shows, and action.go turns a form into a call of the program (package child).
-// What is in the queue a desk.Desk says (clerk.go), so that an embedded server ends when no page needs it.
+// clerk.go holds the connection to the queue, so that an embedded server ends when no page needs it.
 //
 // What always holds: the workbench stores nothing. Every page is read from the records, the index and the repository
 // when it is asked for. Nothing is answered before the Host is known to be this server's; nothing but the sign-in page

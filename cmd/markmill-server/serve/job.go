@@ -14,8 +14,9 @@ import (
 	"strings"
 	"time"
 
+	jobs "markmill/cmd/markmill-server/queue"
 	"markmill/engine/queue"
-	"markmill/engine/queue/desk"
+	"markmill/engine/queue/jetstream"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
@@ -30,7 +31,7 @@ const mostTails = 20
 // jobBody is the data of the page of a job.
 type jobBody struct {
 	jobRow
-	Spec   desk.Spec
+	Spec   *queue.Spec
 	Events []jobEvent
 	Holds  []string // why no worker takes it
 	Worker *workerRow
@@ -89,12 +90,66 @@ func (h *history) say(e *queue.Event) (list []jobEvent) {
 	return append(list, one)
 }
 
-// askJob asks for a job that an address names.
-func (s *server) askJob(ctx context.Context, id string, after uint64) (*desk.Job, error) {
+// jobView is a job, with what came behind one of its entries.
+type jobView struct {
+	queue.Job
+	Spec    *queue.Spec // of the first entry
+	Last    uint64
+	Events  []queue.Event
+	Waits   []string          // why no worker takes it
+	Worker  *queue.Attendance // that has it
+	Expired bool              // its lease is over, and nobody has taken it yet
+	// Run is the newest run, with its journal and its files as far as they came in these entries.
+	Run     runs.RunID
+	Journal []byte
+	Files   map[string]queue.File // by their paths in the record
+}
+
+// askJob asks for a job that an address names, and its entries behind a given one; 0 is the whole job.
+func (s *server) askJob(ctx context.Context, id string, after uint64) (*jobView, error) {
 	if err := queue.CheckName("the name", id); err != nil {
 		return nil, refused(http.StatusNotFound, err)
 	}
-	return inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Job, error) { return d.Job(ctx, id, after) })
+	return inquire(ctx, s, func(ctx context.Context, c *jobs.Client) (*jobView, error) {
+		list, last, err := c.Queue.Since(ctx, id, after)
+		if err != nil {
+			return nil, err
+		}
+		job, found, err := c.Queue.Current(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, jetstream.NoJob(id)
+		}
+		to := &jobView{Job: job, Last: last}
+		for i := range list {
+			to.add(&list[i])
+		}
+		if to.Waits, err = c.Queue.Waits(ctx, &job, time.Now()); err != nil || !job.State.Leased() {
+			return to, err
+		}
+		all, err := c.Queue.Attendance(ctx)
+		to.Expired = job.Expired(all)
+		if i := slices.IndexFunc(all, func(a queue.Attendance) bool { return a.Name == job.Worker }); i >= 0 {
+			to.Worker = &all[i]
+		}
+		return to, err
+	})
+}
+
+func (n *jobView) add(e *queue.Entry) {
+	if e.Spec != nil {
+		n.Spec = e.Spec
+	}
+	n.Events = append(n.Events, e.Event())
+	if e.Run != n.Run && e.Run != "" {
+		n.Run, n.Journal, n.Files = e.Run, nil, map[string]queue.File{}
+	}
+	n.Journal = append(n.Journal, e.Journal...)
+	for _, f := range e.Files {
+		n.Files[f.Path] = f
+	}
 }
 
 // job shows what happened to a job, and what it does.
@@ -104,7 +159,7 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	b := &jobBody{jobRow: jobRow{Job: got.Job, Expired: got.Expired}, Spec: got.Spec, Holds: got.Waits,
-		Live: !got.Job.State.Ended()}
+		Live: !got.State.Ended()}
 	var h history
 	for i := range got.Events {
 		b.Events = append(b.Events, h.say(&got.Events[i])...)
@@ -155,7 +210,7 @@ func (s *server) liveRecord(id runs.RunID) *runs.Record {
 
 // stepsOf fills in the steps of the job's newest run, with the ends of what they printed: from the record if it is on
 // this machine, else from the queue, which has the output of a step when that has ended.
-func (s *server) stepsOf(ctx context.Context, b *jobBody, got *desk.Job, folded *runs.Run) error {
+func (s *server) stepsOf(ctx context.Context, b *jobBody, got *jobView, folded *runs.Run) error {
 	var record *runs.Record
 	if got.Run != "" && b.HasRun {
 		record = s.store.Record(got.Run)
@@ -175,34 +230,28 @@ func (s *server) stepsOf(ctx context.Context, b *jobBody, got *desk.Job, folded 
 	if record != nil {
 		return nil
 	}
-	kept := map[string]queue.File{}
-	for _, f := range got.Files {
-		kept[f.Path] = f
-	}
-	var ask []queue.File
-	at := map[string]*stepRow{}
-	for i := range slices.Backward(b.Steps) {
-		row := &b.Steps[i]
-		if row.Step == nil || len(ask) >= mostTails*len(streamNames) {
-			continue
-		}
-		for _, name := range streamNames {
-			if f, found := kept[path.Join(row.Step.Dir, name)]; found {
-				ask, at[f.Path] = append(ask, f), row
+	_, err := inquire(ctx, s, func(ctx context.Context, c *jobs.Client) (_ struct{}, err error) {
+		for i := range b.Steps[max(0, len(b.Steps)-mostTails):] {
+			row := &b.Steps[max(0, len(b.Steps)-mostTails)+i]
+			if row.Step == nil {
+				continue
+			}
+			for _, name := range streamNames {
+				f, found := got.Files[path.Join(row.Step.Dir, name)]
+				if !found {
+					continue
+				}
+				text, err := c.Queue.Tail(ctx, f, maxTail)
+				if err != nil {
+					return struct{}{}, err
+				}
+				row.Streams = append(row.Streams, streamTail{Name: name, Text: screen(text),
+					Skipped: f.Bytes - int64(len(text))})
 			}
 		}
-	}
-	tails, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) ([]desk.Tail, error) {
-		return d.Tails(ctx, ask)
+		return struct{}{}, nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, t := range tails {
-		row := at[t.Path]
-		row.Streams = append(row.Streams, streamTail{Name: path.Base(t.Path), Text: screen(t.Text), Skipped: t.Skipped})
-	}
-	return nil
+	return err
 }
 
 // jobState is what the page of a job shows of its state while it goes on.
@@ -285,15 +334,15 @@ func (j *jobViewer) look(ctx context.Context) (ended bool, err error) {
 	if err := j.output(got); err != nil {
 		return false, err
 	}
-	if got.Job.State.Ended() {
+	if got.State.Ended() {
 		return true, j.send("end", struct{}{})
 	}
 	return false, nil
 }
 
-func (j *jobViewer) state(got *desk.Job) error {
+func (j *jobViewer) state(got *jobView) error {
 	row := jobRow{Job: got.Job, Expired: got.Expired}
-	s := jobState{Class: row.Class(), Words: row.Words(), Step: got.Job.Step, Worker: got.Job.Worker,
+	s := jobState{Class: row.Class(), Words: row.Words(), Step: got.Step, Worker: got.Job.Worker,
 		Waits: plain.OneLine(strings.Join(got.Waits, "; ")), Steps: []liveStep{}}
 	if got.Worker != nil {
 		s.Heartbeat = got.Worker.Seen.UTC().Format("15:04:05Z")
@@ -312,8 +361,8 @@ func (j *jobViewer) state(got *desk.Job) error {
 }
 
 // output sends what the steps print, as it comes, where the run's record is on this machine.
-func (j *jobViewer) output(got *desk.Job) error {
-	if j.run == "" || !got.Job.State.Leased() {
+func (j *jobViewer) output(got *jobView) error {
+	if j.run == "" || !got.State.Leased() {
 		return nil
 	}
 	if j.v.record == nil {

@@ -13,8 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	jobs "markmill/cmd/markmill-server/queue"
 	"markmill/engine/queue"
-	"markmill/engine/queue/desk"
+	"markmill/engine/queue/jetstream"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 )
@@ -75,7 +78,7 @@ func (r jobRow) Says() string {
 }
 
 // waits says why no worker takes a job that waits.
-func (r *jobRow) waits(got *desk.Jobs) {
+func (r *jobRow) waits(got *jobsFound) {
 	if r.State != queue.StateEnqueued {
 		return
 	}
@@ -142,7 +145,7 @@ type jobsBody struct {
 	Tabs           []tab
 	Jobs           []jobRow
 	From, Total    int
-	Looked         int // see desk.Jobs
+	Looked         int // see jobsFound
 	Earlier, Later string
 	Workers        []workerRow // that are there, or have jobs
 	Gone           []workerRow
@@ -233,24 +236,46 @@ func (p *pulses) keep(query, word string) {
 	p.kept[query] = keptPulse{word, time.Now()}
 }
 
-// askJobs asks for jobs. Where there is no queue there are none.
-func (s *server) askJobs(ctx context.Context, f queue.Filter) (*desk.Jobs, error) {
-	got, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Jobs, error) { return d.Jobs(ctx, f) })
-	if err != nil {
-		got = &desk.Jobs{}
-	}
-	return got, err
+// countedStates are the states whose jobs are counted.
+var countedStates = []queue.State{queue.StateHeld, queue.StateEnqueued, queue.StateUnapproved, queue.StateRunning,
+	queue.StateCompleted, queue.StateFailed, queue.StateCanceled, queue.StateDead}
+
+// mostLeases bounds the jobs that are shown with their workers.
+const mostLeases = 500
+
+// jobsFound are the jobs of a filter, with the workers, pauses and leases that an operator needs.
+type jobsFound struct {
+	Jobs    []queue.Job
+	Total   int
+	Looked  int         // of Total, where the filter has a notebook; 0: at all
+	Counts  []int       // of countedStates
+	Leases  []queue.Job // the jobs that workers have
+	Workers []queue.Attendance
+	Paused  []queue.Pause
 }
 
-// askAlerts asks for alerts. Where there is no queue there are none.
-func (s *server) askAlerts(ctx context.Context, most int) (*desk.Alerts, error) {
-	got, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Alerts, error) {
-		return d.Alerts(ctx, most)
+// askJobs asks for jobs. Where there is no queue there are none. It sends all its requests at once.
+func (s *server) askJobs(ctx context.Context, f queue.Filter) (*jobsFound, error) {
+	to := &jobsFound{Counts: make([]int, len(countedStates))}
+	return inquire(ctx, s, func(ctx context.Context, c *jobs.Client) (*jobsFound, error) {
+		var group errgroup.Group
+		group.Go(func() (err error) { to.Jobs, to.Total, err = c.Queue.List(ctx, f); return err })
+		group.Go(func() (err error) { to.Paused, err = c.Queue.Paused(ctx); return err })
+		group.Go(func() (err error) { to.Workers, err = c.Queue.Attendance(ctx); return err })
+		group.Go(func() (err error) {
+			running := queue.Filter{States: []queue.State{queue.StateRunning}, Limit: mostLeases}
+			to.Leases, _, err = c.Queue.List(ctx, running)
+			return err
+		})
+		for i, state := range countedStates {
+			group.Go(func() (err error) { to.Counts[i], err = c.Queue.Count(ctx, state, f.Queue); return err })
+		}
+		err := group.Wait()
+		if f.Notebook != "" {
+			to.Looked = min(to.Total, jetstream.MostRead)
+		}
+		return to, err
 	})
-	if err != nil {
-		got = &desk.Alerts{}
-	}
-	return got, err
 }
 
 func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
@@ -288,9 +313,9 @@ func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
 }
 
 // tabs are the states with their counts.
-func (b *jobsBody) tabs(at *url.URL, got *desk.Jobs, f queue.Filter) {
+func (b *jobsBody) tabs(at *url.URL, got *jobsFound, f queue.Filter) {
 	all := 0
-	for i, state := range desk.Counted {
+	for i, state := range countedStates {
 		all += got.Counts[i]
 		b.Tabs = append(b.Tabs, tab{Words: string(state), Count: got.Counts[i],
 			Here: len(f.States) == 1 && f.States[0] == state})
@@ -308,7 +333,7 @@ func (b *jobsBody) tabs(at *url.URL, got *desk.Jobs, f queue.Filter) {
 }
 
 // attend fills in the workers with what they have, and the queues.
-func (b *jobsBody) attend(got *desk.Jobs, f queue.Filter) {
+func (b *jobsBody) attend(got *jobsFound, f queue.Filter) {
 	queues := map[string]*queueRow{}
 	add := func(name string) *queueRow {
 		if queues[name] == nil {
