@@ -99,7 +99,8 @@ func TestWatchTogether(t *testing.T) {
 	}
 	group.Wait()
 	var s queue.Series
-	if _, err := q.last(t.Context(), seriesSubject+(&queue.Series{Notebook: "w.md"}).Key(), &s); err != nil {
+	key := seriesSubject + (&queue.Series{Notebook: "w.md"}).Key()
+	if _, err := q.last(t.Context(), q.alerts, alertsStream, key, &s); err != nil {
 		t.Fatal(err)
 	}
 	if got := outboxOf(t, q); len(got) != observed || len(s.Recent) != observed {

@@ -69,6 +69,19 @@ func (q *Queue) get(ctx context.Context, subject string, value any) (bool, error
 	return err == nil && q.decode(stateStream, subject, msg.Sequence, msg.Data, value), err
 }
 
+// last reads the last value of a subject; its sequence is 0 if there is none.
+func (q *Queue) last(ctx context.Context, stream jetstream.Stream, name, subject string, to any) (uint64, error) {
+	msg, err := q.latest(ctx, stream, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	q.decode(name, subject, msg.Sequence, msg.Data, to) // what cannot be read is replaced
+	return msg.Sequence, nil
+}
+
 // drop removes the values of a subject, which may have wildcards.
 func (q *Queue) drop(ctx context.Context, subject string) error {
 	return q.retry(ctx, func() error { return q.state.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
