@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"markmill/cmd/api"
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
 	"markmill/render"
 	"markmill/render/plain"
@@ -51,32 +52,15 @@ func wantsJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
-// jsonError is the document of a command that failed.
-type jsonError struct {
-	Error    jsonMistake   `json:"error"`  // the first of Errors
-	Errors   []jsonMistake `json:"errors"` // at least one
-	ExitCode int           `json:"exit_code"`
-}
-
-// jsonMistake is one error.
-type jsonMistake struct {
-	Kind    string `json:"kind"` // of notebooks.Kind, or usage
-	File    string `json:"file,omitzero"`
-	Line    int    `json:"line,omitzero"`
-	Column  int    `json:"column,omitzero"`
-	Step    string `json:"step,omitzero"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitzero"`
-}
-
-func newJSONError(err error) jsonError {
-	doc := jsonError{ExitCode: exitOf(err)}
+// errorDocument is the document of a command that failed.
+func errorDocument(err error) child.Errors {
+	doc := child.Errors{ExitCode: exitOf(err)}
 	for _, e := range flatten(err) {
+		kind := string(e.Kind)
 		if e.Kind == notebooks.KindInternal && doc.ExitCode == exitUsage {
-			mistake := *e
-			mistake.Kind, e = "usage", &mistake
+			kind = "usage"
 		}
-		doc.Errors = append(doc.Errors, jsonMistake{Kind: string(e.Kind), File: e.File, Line: e.Line, Column: e.Col,
+		doc.Errors = append(doc.Errors, child.Mistake{Kind: kind, File: e.File, Line: e.Line, Column: e.Col,
 			Step: string(e.Step), Message: e.Msg, Hint: e.Hint})
 	}
 	doc.Error = doc.Errors[0]

@@ -24,6 +24,7 @@ import (
 	"markmill/cmd/api/retest"
 	"markmill/cmd/api/status"
 	"markmill/cmd/api/summary"
+	"markmill/cmd/markmill/child"
 	"markmill/cmd/markmill/mcp"
 	"markmill/engine/queue"
 	"markmill/engine/queue/notify"
@@ -123,7 +124,7 @@ func jsonDocuments() map[string]struct {
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill scraps prints"},
 		"strip":   {reflect.TypeFor[strippable](), "What markmill strip --check prints"},
 		"version": {reflect.TypeFor[build](), "What markmill version prints"},
-		"error": {reflect.TypeFor[jsonError](),
+		"error": {reflect.TypeFor[child.Errors](),
 			"What a command that was asked for JSON prints when it ends with an error of its own, such as an option " +
 				"or a notebook that is wrong"},
 	}

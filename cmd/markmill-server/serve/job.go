@@ -15,6 +15,7 @@ import (
 	"time"
 
 	jobs "markmill/cmd/markmill-server/queue"
+	"markmill/cmd/markmill/child"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
 	"markmill/notebooks/codec"
@@ -245,7 +246,7 @@ func (s *server) stepsOf(ctx context.Context, b *jobBody, got *jobView, folded *
 				if err != nil {
 					return struct{}{}, err
 				}
-				row.Streams = append(row.Streams, streamTail{Name: name, Text: screen(text),
+				row.Streams = append(row.Streams, streamTail{Name: name, Text: child.Plain(text),
 					Skipped: f.Bytes - int64(len(text))})
 			}
 		}
@@ -371,14 +372,6 @@ func (j *jobViewer) output(got *jobView) error {
 		}
 		j.v.folded, j.v.journal = runs.NewRun(), j.v.record.Follow(0)
 	}
-	for {
-		event, found, err := j.v.journal.Ready()
-		if err != nil || !found {
-			break // its worker has ended, and removed it
-		}
-		if err := j.v.folded.Add(event); err != nil {
-			return err
-		}
-	}
+	_ = addEvents(j.v.folded, j.v.journal) // its worker may have ended, and removed it
 	return j.v.output()
 }

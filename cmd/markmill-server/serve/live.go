@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks/codec"
 	"markmill/runs"
 )
@@ -105,17 +106,8 @@ func (v *viewer) begin(at string) {
 // look sends what has come. It returns true after the end of the run.
 func (v *viewer) look() (ended bool, err error) {
 	alive := v.record.Alive()
-	for {
-		event, found, err := v.journal.Ready()
-		if err != nil {
-			return false, v.send("trouble", map[string]string{"words": err.Error()})
-		}
-		if !found {
-			break
-		}
-		if err := v.folded.Add(event); err != nil {
-			return false, err
-		}
+	if err := addEvents(v.folded, v.journal); err != nil {
+		return false, v.send("trouble", map[string]string{"words": err.Error()})
 	}
 	if err := v.output(); err != nil {
 		return false, err
@@ -207,7 +199,7 @@ func (v *viewer) stream(step *runs.StepRecord, i int, name string) error {
 	}
 	text = text[:n]
 	v.offsets[i] += out.Skipped + int64(n)
-	out.Text = screen(text)
+	out.Text = child.Plain(text)
 	return v.send("output", out)
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"markmill/cmd/api"
+	"markmill/cmd/markmill/child"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render"
@@ -117,8 +118,8 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	alive := record.Alive()
 	f := record.Follow(0)
 	defer f.Close()
-	folded, err := soFar(f)
-	if err != nil {
+	folded := runs.NewRun()
+	if err := addEvents(folded, f); err != nil {
 		return nil, err
 	}
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
@@ -152,6 +153,7 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	b.Approval = b.Status == runs.Blocked && folded.Approval == runs.ApprovalIsRequested
 	if b.Approval {
 		b.Signed = s.signed(folded)
+		var err error
 		if b.Answer, err = s.answerTo(folded); err != nil {
 			return nil, err
 		}
@@ -174,16 +176,15 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	return b, nil
 }
 
-// soFar folds the events that are there.
-func soFar(f *runs.Follower) (*runs.Run, error) {
-	folded := runs.NewRun()
+// addEvents adds the events of a journal that are there to what is known of its run.
+func addEvents(folded *runs.Run, journal *runs.Follower) error {
 	for {
-		event, found, err := f.Ready()
+		event, found, err := journal.Ready()
 		if err != nil || !found {
-			return folded, err
+			return err
 		}
 		if err := folded.Add(event); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -236,19 +237,7 @@ func (t *streamTail) read(record *runs.Record, name string) {
 		return
 	}
 	text, _ := io.ReadAll(io.NewSectionReader(at, from, maxTail))
-	t.Skipped, t.offset, t.Text = from, from+int64(len(text)), screen(text)
-}
-
-// screen is output as a page shows it: what a terminal would have done within a line, and no control characters.
-func screen(text []byte) string {
-	var b strings.Builder
-	for line := range strings.Lines(string(text)) {
-		b.WriteString(plain.Line([]byte(strings.TrimRight(line, "\n"))))
-		if strings.HasSuffix(line, "\n") {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
+	t.Skipped, t.offset, t.Text = from, from+int64(len(text)), child.Plain(text)
 }
 
 // readPatch reads the change of a run.
