@@ -22,6 +22,7 @@ import (
 	"markmill/cmd/api/maintenance"
 	"markmill/cmd/api/mergereview"
 	"markmill/cmd/api/retest"
+	"markmill/cmd/api/schedules"
 	"markmill/cmd/api/status"
 	"markmill/cmd/api/summary"
 	"markmill/cmd/markmill/child"
@@ -77,7 +78,7 @@ func jsonDocuments() map[string]struct {
 		"runs-stats": {reflect.TypeFor[runStats](), "What markmill runs stats prints"},
 		"runs-trace": {reflect.TypeFor[tracedRun](),
 			"What markmill runs trace prints: the parts of a run and their times"},
-		"schedule-list": {reflect.TypeFor[scheduledNotebooks](),
+		"schedule-list": {reflect.TypeFor[schedules.Listing](),
 			"What markmill schedule list prints: the scheduled notebooks, and what is known of each"},
 		"runs-maintenance": {reflect.TypeFor[maintenance.Report](),
 			"What markmill runs maintenance prints: what is kept, and what pruning would remove"},
@@ -88,7 +89,7 @@ func jsonDocuments() map[string]struct {
 		"apply":    {reflect.TypeFor[appliedRun](), "What markmill runs apply prints"},
 		"approval": {reflect.TypeFor[runs.Approval](), "What markmill approve and deny print"},
 		"check":    {reflect.TypeFor[checkedNotebooks](), "What markmill check prints"},
-		"inspect":  {reflect.TypeFor[inspected](), "What markmill inspect and run --help-notebook print"},
+		"inspect":  {reflect.TypeFor[api.Inspected](), "What markmill inspect and run --help-notebook print"},
 		"diff": {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})),
 			"What markmill diff prints; docs/review.md says more of its members"},
 		"review": {reflect.TypeFor[review.Review](),
@@ -279,8 +280,10 @@ func comments(t *testing.T) map[string]string {
 		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
 		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
 		"../../render/fresh": "markmill/render/fresh", "../../engine/schedule": "markmill/engine/schedule",
-		"../api/summary":  "markmill/cmd/api/summary",
-		"../markmill/mcp": "markmill/cmd/markmill/mcp"} {
+		"../api/summary": "markmill/cmd/api/summary", "../api": "markmill/cmd/api",
+		"../api/schedules":  "markmill/cmd/api/schedules",
+		"../markmill/child": "markmill/cmd/markmill/child",
+		"../markmill/mcp":   "markmill/cmd/markmill/mcp"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"markmill/cmd/api"
 	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -26,43 +27,15 @@ import (
 // launchTime is how long a new run has to make its record before the page answers.
 const launchTime = 20 * time.Second
 
-// inspected is what markmill inspect says of a notebook (docs/schemas/inspect.json).
-type inspected struct {
-	Title      string           `json:"title"`
-	Parameters []inspectedParam `json:"parameters"`
-	Steps      []inspectedStep  `json:"steps"`
-	Gates      map[string]any   `json:"gates"`
-}
-
-// secret is the type of a parameter whose value no record holds.
+// secret is the type of a parameter whose value no record holds: it comes from the environment of the workbench.
 const secret = string(notebooks.TypeSecret)
-
-// Secret reports whether the value comes from the environment of the workbench, and not from the form.
-func (p *inspectedParam) Secret() bool { return p.Type == secret }
-
-type inspectedParam struct {
-	Name     string      `json:"name"`
-	Type     string      `json:"type"`
-	Default  codec.Raw   `json:"default"`
-	Help     string      `json:"help"`
-	Required bool        `json:"required"`
-	Enum     []codec.Raw `json:"enum"`
-	Min      codec.Raw   `json:"min"`
-	Max      codec.Raw   `json:"max"`
-	Env      string      `json:"env"`
-}
-
-type inspectedStep struct {
-	ID   string `json:"id"`
-	Lang string `json:"lang"`
-}
 
 // formBody is the data of the form of a new run.
 type formBody struct {
 	Notebook  string
 	Notebooks []string
 	Output    string
-	Inspected *inspected
+	Inspected *api.Inspected
 	Values    map[string]string
 	Problem   string
 	// Of a job.
@@ -75,10 +48,10 @@ type Gate struct{ Name, Value string }
 
 // Gates are the limits under which the notebook runs, sorted by name.
 func (b *formBody) Gates() (list []Gate) {
-	for name, value := range b.Inspected.Gates {
-		if name == "narrowed" {
-			continue
-		}
+	var gates map[string]any
+	_ = codec.Unmarshal(codec.RawOf(b.Inspected.Gates), &gates) // it was read from JSON
+	delete(gates, "narrowed")
+	for name, value := range gates {
 		list = append(list, Gate{strings.ReplaceAll(name, "_", " "), fmt.Sprint(value)})
 	}
 	slices.SortFunc(list, func(a, b Gate) int { return strings.Compare(a.Name, b.Name) })
@@ -166,7 +139,7 @@ func (s *server) inspect(ctx context.Context, b *formBody) error {
 	if err != nil {
 		return err
 	}
-	b.Inspected = &inspected{}
+	b.Inspected = &api.Inspected{}
 	return codec.Unmarshal(doc, b.Inspected)
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/status"
 	"markmill/cmd/markmill-server/workbench"
 	"markmill/cmd/markmill/child"
 	"markmill/cmd/markmill/mcp"
@@ -48,9 +49,9 @@ type server struct {
 	engine   *engine.Engine   // that reads settings and policies; it runs nothing
 	repo     *worktree.Source // nil outside a repository
 	guard    *guard
-	survey   survey
+	states   background[map[string]status.Output]
 	clerk    clerk
-	due      dueNotebooks
+	due      background[*schedulesBody]
 	pulses   pulses
 	began    time.Time
 	closing  <-chan struct{}
