@@ -137,7 +137,8 @@ func (a *app) printScheduled(doc *schedules.Listing) error {
 			case says == "" && s.Run != nil && s.Run.Error != "":
 				says = s.Run.Error
 			case says == "" && s.Skipped != nil && (s.Run == nil || s.Run.Due.Before(s.Skipped.Due)):
-				says = "skipped " + s.Skipped.Due.In(n.Next.Location()).Format(schedules.TimeFormat) + ": " + s.Skipped.Why
+				due := s.Skipped.Due.In(n.Next.Location()).Format(schedules.TimeFormat)
+				says = "skipped " + due + ": " + s.Skipped.Why
 			}
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", plain.OneLine(n.Notebook), plain.OneLine(n.Cron),

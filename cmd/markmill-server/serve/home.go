@@ -140,15 +140,15 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 		body.Trouble = err.Error()
 	}
 	body.fill(latest, states)
-	if due, _, _ := s.due.get(dueAgain, 0, s.scheduled); due != nil { // the page of the schedules says why there is none
+	if due, _, _ := s.due.get(dueAgain, 0, s.scheduled); due != nil { // the page of the schedules has the error
 		body.schedule(due.Rows)
 	}
 	body.Going, body.Failed = s.catching.state()
 	return body, nil
 }
 
-// States of outputs are found again when Home is looked at and they are older than fresh; firstLook is the time that the
-// first page waits for them.
+// States of outputs are found again when Home is looked at and they are older than fresh; firstLook is the time that
+// the first page waits for them.
 const (
 	fresh     = 3 * time.Second
 	firstLook = 400 * time.Millisecond

@@ -157,7 +157,7 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 	return nil
 }
 
-//go:embed pages serve.css serve.js jobs.css jobs.js openapi.json
+//go:embed pages serve.css serve.js openapi.json
 var assets embed.FS
 
 // routes are all addresses. A pattern with a role is answered to a session that has it.
@@ -171,13 +171,12 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /webhook", s.hooks.take)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
-	style := slices.Concat(html.Style(), asset("serve.css"), asset("jobs.css"))
+	style := slices.Concat(html.Style(), asset("serve.css"))
 	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		_ = give(w, "text/css; charset=utf-8", style) // the reader may have gone
 	})
-	script := slices.Concat(asset("serve.js"), asset("jobs.js"))
 	mux.HandleFunc("GET /assets/script.js", func(w http.ResponseWriter, _ *http.Request) {
-		_ = give(w, "text/javascript; charset=utf-8", script) // the reader may have gone
+		_ = give(w, "text/javascript; charset=utf-8", asset("serve.js")) // the reader may have gone
 	})
 	return s.guard.all(mux)
 }
