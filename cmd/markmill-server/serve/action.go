@@ -103,7 +103,7 @@ func (s *server) fork(w http.ResponseWriter, r *http.Request) error {
 
 // address makes an address that another browser can sign in with.
 func (s *server) address(w http.ResponseWriter, r *http.Request) error {
-	if s.guard.tokens != nil {
+	if s.auth.tokens != nil {
 		return refused(http.StatusConflict, problem("people sign in with their tokens here: "+
 			"markmill serve token NAME --tokens %s makes one", s.Tokens))
 	}
@@ -112,5 +112,5 @@ func (s *server) address(w http.ResponseWriter, r *http.Request) error {
 		return refused(http.StatusBadRequest, err)
 	}
 	return s.page(w, r, "notice", "Another browser", notice{Words: "This address signs one browser in, once, with " +
-		"the role " + granted.String() + ": " + s.guard.invite(min(granted, of(r).role))})
+		"the role " + granted.String() + ": " + s.auth.newAddress(min(granted, sessionOf(r).role))})
 }

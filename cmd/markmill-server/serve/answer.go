@@ -58,7 +58,7 @@ func problem(format string, args ...any) error {
 func isAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/api/") }
 
 // refuse answers with an error: a program gets JSON, a browser a page.
-func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (a *auth) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	no, is := errors.AsType[*refusal](err)
 	if !is {
 		no = &refusal{status: http.StatusInternalServerError, words: err.Error()}
@@ -71,7 +71,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if no.title == "" {
 		no.title = http.StatusText(no.status)
 	}
-	show(w, no.status, "notice", g.frame(r, no.title, notice{Words: plain.Cut(plain.OneLine(no.words), 2000)}))
+	show(w, no.status, "notice", a.frame(r, no.title, notice{Words: plain.Cut(plain.OneLine(no.words), 2000)}))
 }
 
 // apiError is the answer to a program whose call failed.
@@ -155,10 +155,10 @@ type stream struct {
 	last    time.Time // of the last event
 }
 
-// follow answers with a stream of events. look sends what is new; it is called again after every period, until it
+// follow answers with a stream of events. poll sends what is new; it is called again after every period, until it
 // returns true, the client has gone, or the workbench ends.
 func (s *server) follow(w http.ResponseWriter, r *http.Request, every time.Duration,
-	look func(*stream) (ended bool, err error)) error {
+	poll func(*stream) (ended bool, err error)) error {
 	if s.watching.Add(1) > maxWatching {
 		s.watching.Add(-1)
 		return refused(http.StatusServiceUnavailable, problem("%d streams of events are open", maxWatching))
@@ -171,7 +171,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request, every time.Durat
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		ended, err := look(to)
+		ended, err := poll(to)
 		if err == nil && !ended && time.Since(to.last) > keepAlive {
 			err = to.send(": still here\n\n")
 		}

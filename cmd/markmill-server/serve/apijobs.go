@@ -87,10 +87,10 @@ func (s *server) apiChecks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	told, err := s.askAlerts(r.Context())
+	sent, err := s.askAlerts(r.Context())
 	if err != nil {
 		return err
 	}
-	doc.Mutes = slices.Concat(doc.Mutes, told.Mutes)
+	doc.Mutes = slices.Concat(doc.Mutes, sent.Mutes)
 	return answer(w, http.StatusOK, doc)
 }

@@ -22,8 +22,8 @@ const (
 	eventsEvery = 50 * time.Millisecond
 )
 
-// happened is an event of /events about a run.
-type happened struct {
+// runEvent is an event of /events about a run.
+type runEvent struct {
 	Run      runs.RunID       `json:"run_id"`
 	Notebook string           `json:"notebook,omitzero"`
 	Time     time.Time        `json:"time"`
@@ -70,7 +70,7 @@ func (f *feed) begin() error {
 }
 
 // publish adds an event.
-func (f *feed) publish(kind runs.EventType, h happened) {
+func (f *feed) publish(kind runs.EventType, h runEvent) {
 	data, err := codec.Marshal(h)
 	if err != nil {
 		return // a struct of ours can be written
@@ -85,9 +85,9 @@ func (f *feed) publish(kind runs.EventType, h happened) {
 	f.kept = append(f.kept, fmt.Sprintf("id: %s.%d\nevent: %s\ndata: %s\n\n", f.epoch, f.first+len(f.kept), kind, data))
 }
 
-// place is the number of the first event that a client gets: behind the one that it had last, else the next one. reset
+// start is the number of the first event that a client gets: behind the one that it had last, else the next one. reset
 // says that there were events in between that are not kept.
-func (f *feed) place(last string) (next int, reset bool) {
+func (f *feed) start(last string) (next int, reset bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	next = f.first + len(f.kept)
@@ -119,7 +119,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	if err := s.feed.begin(); err != nil {
 		return fmt.Errorf("the records cannot be read: %w", err)
 	}
-	next, reset := s.feed.place(r.Header.Get("Last-Event-ID"))
+	next, reset := s.feed.start(r.Header.Get("Last-Event-ID"))
 	greeting := fmt.Sprintf("id: %s.%d\n", s.feed.epoch, next-1) // from where a client that gets no event resumes
 	if reset {
 		greeting += fmt.Sprintf("event: %s\ndata: {}\n", eventsReset)
@@ -181,7 +181,7 @@ func (w *watcher) begin() error {
 			f.read(e)
 		}
 	}
-	return w.look(false)
+	return w.readAnswers(false)
 }
 
 func (w *watcher) follow(id runs.RunID) {
@@ -234,7 +234,7 @@ func (w *watcher) watch() {
 				delete(w.followed, id)
 			}
 		}
-		_ = w.look(true) // they cannot be read just now
+		_ = w.readAnswers(true) // they cannot be read just now
 	}
 }
 
@@ -266,13 +266,13 @@ func (w *watcher) step(id runs.RunID, f *followed) (done bool) {
 	}
 	if !f.interrupted {
 		f.interrupted = true
-		w.publish(runInterrupted, happened{Run: id, Notebook: f.notebook, Time: time.Now().UTC(), Seq: -1})
+		w.publish(runInterrupted, runEvent{Run: id, Notebook: f.notebook, Time: time.Now().UTC(), Seq: -1})
 	}
 	return false // reconcile may complete it
 }
 
 // read makes of an event of a journal what is published; the type is "" for those that are not.
-func (f *followed) read(e runs.Event) (runs.EventType, happened) {
+func (f *followed) read(e runs.Event) (runs.EventType, runEvent) {
 	var data struct {
 		Notebook string `json:"notebook"`
 		Source   string `json:"source_path"`
@@ -283,22 +283,22 @@ func (f *followed) read(e runs.Event) (runs.EventType, happened) {
 	case runs.RunStarted, runs.StepStarted, runs.StepFinished, runs.ApprovalRequested, runs.ApprovalGranted,
 		runs.ApprovalDenied, runs.GateBlocked, runs.RunCompleted:
 	default:
-		return "", happened{}
+		return "", runEvent{}
 	}
 	if codec.Unmarshal(e.Data, &data) != nil {
-		return "", happened{}
+		return "", runEvent{}
 	}
 	if e.Type == runs.RunStarted {
 		if f.notebook = data.Source; f.notebook == "" {
 			f.notebook = data.Notebook
 		}
 	}
-	return e.Type, happened{Notebook: f.notebook, Time: e.Time, Seq: e.Seq, Step: e.Step, Status: data.Status,
+	return e.Type, runEvent{Notebook: f.notebook, Time: e.Time, Seq: e.Seq, Step: e.Step, Status: data.Status,
 		Actor: data.Actor}
 }
 
-// look reads the answers to requests for approvals, and publishes those that are new.
-func (w *watcher) look(publish bool) error {
+// readAnswers reads the answers to requests for approvals, and publishes those that are new.
+func (w *watcher) readAnswers(publish bool) error {
 	changed, err := w.store.Approvals().Changed()
 	if err != nil || changed.Equal(w.answered) && time.Since(changed) > time.Second {
 		return err
@@ -316,7 +316,7 @@ func (w *watcher) look(publish bool) error {
 		}
 		w.answers[a.ID] = true
 		if publish {
-			w.publish(approvalAnswered, happened{Run: a.Run, Time: a.Time, Seq: -1, Actor: a.Actor,
+			w.publish(approvalAnswered, runEvent{Run: a.Run, Time: a.Time, Seq: -1, Actor: a.Actor,
 				Answer: a.Approval.Answer})
 		}
 	}

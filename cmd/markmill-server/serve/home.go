@@ -143,7 +143,7 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 	if due, _, _ := s.due.get(dueAgain, 0, s.scheduled); due != nil { // the page of the schedules has the error
 		body.schedule(due.Rows)
 	}
-	body.Going, body.Failed = s.catching.state()
+	body.Going, body.Failed = s.updating.state()
 	return body, nil
 }
 

@@ -30,7 +30,7 @@ func TestHomeIsCut(t *testing.T) {
 // TestCatchUpOnce: what is outdated is not run again while it is being run.
 func TestCatchUpOnce(t *testing.T) {
 	s := &server{}
-	s.catching.begin()
+	s.updating.begin()
 	r := httptest.NewRequest(http.MethodPost, "/outdated", nil)
 	err := s.catchUp(httptest.NewRecorder(), r)
 	if no, is := errors.AsType[*refusal](err); !is || no.status != http.StatusConflict ||

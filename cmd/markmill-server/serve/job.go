@@ -111,7 +111,7 @@ func (s *server) askJob(ctx context.Context, id string, after uint64) (*jobView,
 	if err := queue.CheckName("the name", id); err != nil {
 		return nil, refused(http.StatusNotFound, err)
 	}
-	return inquire(ctx, s, func(ctx context.Context, c *jobs.Client) (*jobView, error) {
+	return withQueue(ctx, s, func(ctx context.Context, c *jobs.Client) (*jobView, error) {
 		list, last, err := c.Queue.Since(ctx, id, after)
 		if err != nil {
 			return nil, err
@@ -182,7 +182,7 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) error {
 	if err := s.stepsOf(r.Context(), b, got, folded); err != nil {
 		return err
 	}
-	b.Follow = "/jobs/" + b.ID + "/live?" + url.Values{"at": {place(0, b.Steps)}, "run": {string(got.Run)},
+	b.Follow = "/jobs/" + b.ID + "/live?" + url.Values{"at": {position(0, b.Steps)}, "run": {string(got.Run)},
 		"last": {strconv.FormatUint(got.Last, 10)}}.Encode()
 	return s.page(w, r, "job", b.Notebook, b)
 }
@@ -231,7 +231,7 @@ func (s *server) stepsOf(ctx context.Context, b *jobBody, got *jobView, folded *
 	if record != nil {
 		return nil
 	}
-	_, err := inquire(ctx, s, func(ctx context.Context, c *jobs.Client) (_ struct{}, err error) {
+	_, err := withQueue(ctx, s, func(ctx context.Context, c *jobs.Client) (_ struct{}, err error) {
 		for i := range b.Steps[max(0, len(b.Steps)-mostTails):] {
 			row := &b.Steps[max(0, len(b.Steps)-mostTails)+i]
 			if row.Step == nil {
@@ -294,7 +294,7 @@ func (s *server) jobLive(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.follow(w, r, jobEvery, func(to *stream) (bool, error) {
 		j.v.to = to
-		return j.look(r.Context())
+		return j.poll(r.Context())
 	})
 }
 
@@ -308,8 +308,8 @@ func (j *jobViewer) leave() {
 // send sends an event without a place: the page is loaded again when its connection was lost.
 func (j *jobViewer) send(kind string, data any) error { return j.v.to.event("", kind, data) }
 
-// look sends what has come. It returns true after the end of the job.
-func (j *jobViewer) look(ctx context.Context) (ended bool, err error) {
+// poll sends what has come. It returns true after the end of the job.
+func (j *jobViewer) poll(ctx context.Context) (ended bool, err error) {
 	got, err := j.s.askJob(ctx, j.id, j.last)
 	if err != nil {
 		return false, j.send("trouble", map[string]string{"words": plain.OneLine(err.Error())})

@@ -150,7 +150,7 @@ type jobsBody struct {
 	Workers        []workerRow // that are there, or have jobs
 	Gone           []workerRow
 	Queues         []queueRow
-	Pulse          string
+	Version        string
 }
 
 // Until is the number of the last job on the page.
@@ -187,53 +187,53 @@ func jobsFilter(q url.Values) (f queue.Filter, err error) {
 	return f, nil
 }
 
-// jobs lists jobs and workers. With pulse it answers with a word that changes when the page has.
+// jobs lists jobs and workers. With version it answers with a word that changes when the page has.
 func (s *server) jobs(w http.ResponseWriter, r *http.Request) error {
-	pulse := r.URL.Query().Has("pulse")
-	if felt, ok := s.pulses.felt(r.URL.RawQuery); ok && pulse {
-		return give(w, "text/plain; charset=utf-8", []byte(felt))
+	onlyVersion := r.URL.Query().Has("version")
+	if known, ok := s.versions.get(r.URL.RawQuery); ok && onlyVersion {
+		return give(w, "text/plain; charset=utf-8", []byte(known))
 	}
 	b, err := s.jobsBody(r)
 	if err != nil {
 		return refused(http.StatusServiceUnavailable, err)
 	}
-	if pulse {
-		s.pulses.keep(r.URL.RawQuery, b.Pulse)
-		return give(w, "text/plain; charset=utf-8", []byte(b.Pulse))
+	if onlyVersion {
+		s.versions.put(r.URL.RawQuery, b.Version)
+		return give(w, "text/plain; charset=utf-8", []byte(b.Version))
 	}
 	return s.page(w, r, "jobs", "Jobs", b)
 }
 
-// pulses keeps pulses for a moment: many may look at the same list.
-type pulses struct {
+// versions keeps versions of lists for a moment: many may look at the same list.
+type versions struct {
 	mutex sync.Mutex
-	kept  map[string]keptPulse // by query
+	kept  map[string]keptVersion // by query
 }
 
-type keptPulse struct {
+type keptVersion struct {
 	word string
 	at   time.Time
 }
 
 const (
-	pulseTime   = 2 * time.Second
+	versionTime = 2 * time.Second
 	mostQueries = 100
 )
 
-func (p *pulses) felt(query string) (string, bool) {
+func (p *versions) get(query string) (string, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	one, found := p.kept[query]
-	return one.word, found && time.Since(one.at) < pulseTime
+	return one.word, found && time.Since(one.at) < versionTime
 }
 
-func (p *pulses) keep(query, word string) {
+func (p *versions) put(query, word string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.kept == nil || len(p.kept) >= mostQueries {
-		p.kept = map[string]keptPulse{}
+		p.kept = map[string]keptVersion{}
 	}
-	p.kept[query] = keptPulse{word, time.Now()}
+	p.kept[query] = keptVersion{word, time.Now()}
 }
 
 // countedStates are the states whose jobs are counted.
@@ -257,7 +257,7 @@ type jobsFound struct {
 // askJobs asks for jobs. Where there is no queue there are none. It sends all its requests at once.
 func (s *server) askJobs(ctx context.Context, f queue.Filter) (*jobsFound, error) {
 	to := &jobsFound{Counts: make([]int, len(countedStates))}
-	return inquire(ctx, s, func(ctx context.Context, c *jobs.Client) (*jobsFound, error) {
+	return withQueue(ctx, s, func(ctx context.Context, c *jobs.Client) (*jobsFound, error) {
 		var group errgroup.Group
 		group.Go(func() (err error) { to.Jobs, to.Total, err = c.Queue.List(ctx, f); return err })
 		group.Go(func() (err error) { to.Paused, err = c.Queue.Paused(ctx); return err })
@@ -307,8 +307,8 @@ func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
 		b.Jobs[i].waits(got)
 	}
 	b.tabs(r.URL, got, f)
-	b.attend(got, f)
-	b.Pulse = b.pulse()
+	b.fillWorkers(got, f)
+	b.Version = b.version()
 	return b, nil
 }
 
@@ -332,8 +332,8 @@ func (b *jobsBody) tabs(at *url.URL, got *jobsFound, f queue.Filter) {
 	}
 }
 
-// attend fills in the workers with what they have, and the queues.
-func (b *jobsBody) attend(got *jobsFound, f queue.Filter) {
+// fillWorkers fills in the workers with what they have, and the queues.
+func (b *jobsBody) fillWorkers(got *jobsFound, f queue.Filter) {
 	queues := map[string]*queueRow{}
 	add := func(name string) *queueRow {
 		if queues[name] == nil {
@@ -377,8 +377,8 @@ func (b *jobsBody) attend(got *jobsFound, f queue.Filter) {
 	slices.SortFunc(b.Gone, func(a, c workerRow) int { return c.Seen.Compare(a.Seen) })
 }
 
-// pulse is a digest of what somebody looks at the page for; heartbeats are no part of it.
-func (b *jobsBody) pulse() string {
+// version is a digest of what somebody looks at the page for; heartbeats are no part of it.
+func (b *jobsBody) version() string {
 	h := fnv.New64a()
 	for _, j := range b.Jobs {
 		fmt.Fprint(h, j.ID, j.Words(), j.Step, j.Attempts, j.Finished, j.Says(), "\n")

@@ -70,13 +70,13 @@ func (s *server) form(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return refused(http.StatusNotFound, err)
 		}
-		b.Notebook, b.Values = earlier.Started.SourcePath, again(earlier)
+		b.Notebook, b.Values = earlier.Started.SourcePath, givenValues(earlier)
 	}
 	return s.showForm(w, r, http.StatusOK, b)
 }
 
-// again are the values that a run was given, without secrets.
-func again(run *runs.Run) map[string]string {
+// givenValues are the values that a run was given, without secrets.
+func givenValues(run *runs.Run) map[string]string {
 	values := map[string]string{}
 	for _, p := range run.Contract.Parameters {
 		if p.Given && p.Type != secret {
@@ -110,7 +110,7 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request, code int, b *f
 	} else if err := s.inspect(r.Context(), b); err != nil && b.Problem == "" {
 		b.Problem = err.Error()
 	}
-	show(w, code, "new", s.guard.frame(r, "New run", b))
+	show(w, code, "new", s.auth.frame(r, "New run", b))
 	return nil
 }
 

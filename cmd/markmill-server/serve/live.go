@@ -51,9 +51,9 @@ type liveOutput struct {
 	Skipped int64  `json:"skipped,omitzero"` // bytes before the text that are in the record only
 }
 
-// place names where a stream of events goes on: the place in the journal, then the step whose output is shown with the
-// places in its streams.
-func place(journal int64, steps []stepRow) string {
+// position names where a stream of events goes on: the place in the journal, then the step whose output is shown with
+// the places in its streams.
+func position(journal int64, steps []stepRow) string {
 	for i := len(steps) - 1; i >= 0; i-- {
 		if streams := steps[i].Streams; len(streams) == len(streamNames) {
 			return fmt.Sprintf("%d.%d.%d.%d", journal, i, streams[0].offset, streams[1].offset)
@@ -86,7 +86,7 @@ func (s *server) live(w http.ResponseWriter, r *http.Request) error {
 	v.begin(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("at")))
 	return s.follow(w, r, liveEvery, func(to *stream) (bool, error) {
 		v.to = to
-		return v.look()
+		return v.poll()
 	})
 }
 
@@ -103,8 +103,8 @@ func (v *viewer) begin(at string) {
 	v.step, v.offsets = int(min(numbers[1], 1<<20)), [...]int64{numbers[2], numbers[3]}
 }
 
-// look sends what has come. It returns true after the end of the run.
-func (v *viewer) look() (ended bool, err error) {
+// poll sends what has come. It returns true after the end of the run.
+func (v *viewer) poll() (ended bool, err error) {
 	alive := v.record.Alive()
 	if err := addEvents(v.folded, v.journal); err != nil {
 		return false, v.send("trouble", map[string]string{"words": err.Error()})

@@ -52,7 +52,7 @@ type runBody struct {
 	Approval bool             // it waits for an approval
 	Signed   bool             // the policy wants approvals that are signed
 	Answer   *runs.Answer     // the last one to its request; a grant is one that no run has used
-	Again    map[string]string
+	Given    map[string]string
 	Agent    bool     // a step of an agent goes on
 	Record   []string // files of the record
 	// Processes are those that go on.
@@ -148,7 +148,7 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	if folded.Diff != nil {
 		b.Files = folded.Diff.Files
 	}
-	b.At = place(f.Offset(), b.Steps)
+	b.At = position(f.Offset(), b.Steps)
 	b.Patch, b.Cut = readPatch(record)
 	b.Approval = b.Status == runs.Blocked && folded.Approval == runs.ApprovalIsRequested
 	if b.Approval {
@@ -158,7 +158,7 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 			return nil, err
 		}
 		if b.Answer != nil {
-			b.Approval, b.Again = false, again(folded)
+			b.Approval, b.Given = false, givenValues(folded)
 			b.Causes = slices.DeleteFunc(b.Causes, func(c runs.Cause) bool {
 				return c.Blocker.Code == runs.CodeApprovalRequired
 			})

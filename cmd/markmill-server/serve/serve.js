@@ -37,9 +37,9 @@
       } catch (_) { old = true; }
       loading = false;
     };
-    const news = new EventSource(watched.dataset.refresh);
-    news.addEventListener("change", () => { old = true; load(); });
-    news.addEventListener("end", () => { news.close(); old = true; load(); });
+    const updates = new EventSource(watched.dataset.refresh);
+    updates.addEventListener("change", () => { old = true; load(); });
+    updates.addEventListener("end", () => { updates.close(); old = true; load(); });
     setInterval(load, 2000);
   }
 
@@ -55,14 +55,14 @@
   if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 40;
 
   // A list that changes loads itself again.
-  const list = document.querySelector("[data-pulse]");
+  const list = document.querySelector("[data-version]");
   if (list) {
     const address = new URL(location.href);
-    address.searchParams.set("pulse", "1");
+    address.searchParams.set("version", "1");
     setInterval(async () => {
       if (document.hidden || stale) return;
       const answer = await fetch(address).catch(() => null);
-      if (answer && answer.ok && (await answer.text()) !== list.dataset.pulse) again();
+      if (answer && answer.ok && (await answer.text()) !== list.dataset.version) again();
     }, 3000);
   }
 

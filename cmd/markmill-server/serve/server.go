@@ -48,25 +48,25 @@ type server struct {
 	store    runs.Store
 	engine   *engine.Engine   // that reads settings and policies; it runs nothing
 	repo     *worktree.Source // nil outside a repository
-	guard    *guard
+	auth     *auth
 	states   background[map[string]status.Output]
-	clerk    clerk
+	queue    sharedQueue
 	due      background[*schedulesBody]
-	pulses   pulses
+	versions versions
 	began    time.Time
 	closing  <-chan struct{}
 	watching atomic.Int64 // streams that are open
 	running  processes
-	seen     sweepsSeen
-	catching catchingUp
+	kept     sweepPages
+	updating updater
 	feed     feed
 	agents   *mcp.HTTP
 	hooks    *hooks
 	outdated *child.Program // for what a push asks for, so that no page waits for it
 }
 
-// newServer makes the server behind a door. say tells the terminal something.
-func newServer(o Options, d door, say func(string)) (*server, error) {
+// newServer makes the server of an endpoint. say tells the terminal something.
+func newServer(o Options, d endpoint, say func(string)) (*server, error) {
 	eng, repo, err := api.NewEngine(o.Root)
 	if err != nil {
 		return nil, err
@@ -86,9 +86,9 @@ func newServer(o Options, d door, say func(string)) (*server, error) {
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: "--role: " + err.Error()}
 	}
-	g := newGuard(d, granted, people, say)
-	g.root, g.user = filepath.Base(root), o.User
-	pushes, err := newHooks(o.Webhook, g)
+	a := newAuth(d, granted, people, say)
+	a.root, a.user = filepath.Base(root), o.User
+	pushes, err := newHooks(o.Webhook, a)
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +109,12 @@ func newServer(o Options, d door, say func(string)) (*server, error) {
 			Store: eng.Store(api.RootOf(repo)).Dir, Floor: string(codec.RawOf(floor))}, agentOf),
 		engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
 		program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, maxPrograms)},
-		guard:   g}, nil
+		auth:    a}, nil
 }
 
 // Serve answers until ctx ends. It prints the address to sign in with.
 func Serve(ctx context.Context, stdout io.Writer, o Options) error {
-	d, listener, err := newDoor(ctx, o)
+	d, listener, err := newEndpoint(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -129,9 +129,9 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 		return err
 	}
 	s.closing = ctx.Done()
-	defer s.clerk.close()
+	defer s.queue.close()
 	s.feed.store, s.feed.end = s.store, s.closing
-	s.guard.offer()
+	s.auth.printAddress()
 	var pushes sync.WaitGroup
 	defer pushes.Wait()
 	pushing, stop := context.WithCancel(ctx)
@@ -140,9 +140,9 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 	pushes.Go(func() { s.hooks.serve(pushing) })
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0),
-		ConnState: s.guard.crowd.changed, ConnContext: s.guard.crowd.context}
+		ConnState: s.auth.connections.changed, ConnContext: s.auth.connections.context}
 	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(s.guard.behind(listener)) }()
+	go func() { ended <- web.Serve(s.auth.behind(listener)) }()
 	select {
 	case err = <-ended:
 		return err
@@ -164,11 +164,11 @@ var assets embed.FS
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.pages() {
-		mux.Handle(r.pattern, s.guard.let(r.needs, s.trusted(r.do)))
+		mux.Handle(r.pattern, s.auth.require(r.needs, s.trusted(r.do)))
 	}
-	mux.HandleFunc("GET /sign-in", s.guard.signIn)
-	mux.HandleFunc("POST /sign-in", s.guard.signInToken)
-	mux.HandleFunc("POST /webhook", s.hooks.take)
+	mux.HandleFunc("GET /sign-in", s.auth.signIn)
+	mux.HandleFunc("POST /sign-in", s.auth.signInToken)
+	mux.HandleFunc("POST /webhook", s.hooks.receive)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	style := slices.Concat(html.Style(), asset("serve.css"))
@@ -178,7 +178,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /assets/script.js", func(w http.ResponseWriter, _ *http.Request) {
 		_ = give(w, "text/javascript; charset=utf-8", asset("serve.js")) // the reader may have gone
 	})
-	return s.guard.all(mux)
+	return s.auth.all(mux)
 }
 
 // trusted answers with an error while a branch is checked out that brings records of its own.
@@ -193,7 +193,7 @@ func (s *server) trusted(next handler) handler {
 
 // Patterns are the addresses that need a session, with their methods, as net/http.ServeMux has them.
 func Patterns() (list []string) {
-	for _, r := range (&server{guard: &guard{}}).pages() {
+	for _, r := range (&server{auth: &auth{}}).pages() {
 		list = append(list, r.pattern)
 	}
 	return list
@@ -201,7 +201,7 @@ func Patterns() (list []string) {
 
 // Needs is the role that an address of Patterns needs.
 func Needs(pattern string) string {
-	for _, r := range (&server{guard: &guard{}}).pages() {
+	for _, r := range (&server{auth: &auth{}}).pages() {
 		if r.pattern == pattern {
 			return r.needs.String()
 		}
@@ -246,7 +246,7 @@ func (s *server) pages() []route {
 		{"GET /jobs/{id}", read, s.job},
 		{"GET /jobs/{id}/live", read, s.jobLive},
 		{"GET /schedules", read, s.schedules},
-		{"POST /sign-out", read, s.guard.signOut},
+		{"POST /sign-out", read, s.auth.signOut},
 		{"POST /address", approve, s.address},
 		{"GET /metrics", read, s.metrics},
 		{"GET /events", read, s.events},
@@ -297,7 +297,7 @@ func (s *server) agent(w http.ResponseWriter, r *http.Request) error {
 
 // agentOf says who a client of MCP is, and whether it may only read. With another role it is another client.
 func agentOf(r *http.Request) (person string, reads bool) {
-	s := of(r)
+	s := sessionOf(r)
 	return fmt.Sprintf("%s %s %s %s", s.id, s.role, s.credential, s.name), s.role < run
 }
 

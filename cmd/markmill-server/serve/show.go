@@ -51,24 +51,24 @@ func (f *frame) Token() string {
 }
 
 var functions = template.FuncMap{
-	"mark":        func(s runs.Status) string { return result.RunMark(s) },
-	"class":       func(s runs.Status) string { return classOf(string(s)) },
-	"words":       func(s runs.Status) string { return statusWords(s) },
-	"when":        func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
-	"machine":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"took":        took,
-	"short":       func(id runs.RunID) string { return id.Short() },
-	"value":       value,
-	"size":        plain.Size,
-	"line":        plain.OneLine,
-	"counted":     plain.Counted,
-	"grouped":     plain.Grouped,
-	"rows":        func(f *frame, rows []homeRow) rowsOf { return rowsOf{f, rows, f.Body.(*homeBody).Clock} },
-	"count64":     func(n int64) string { return plain.Grouped(int(n)) },
-	"priorities":  func() []queue.Priority { return queue.Priorities },
-	"muting":      newMuting,
-	"toldClass":   toldClass,
-	"statedClass": func(s review.State) string { return classOf(string(s)) },
+	"mark":         func(s runs.Status) string { return result.RunMark(s) },
+	"class":        func(s runs.Status) string { return classOf(string(s)) },
+	"words":        func(s runs.Status) string { return statusWords(s) },
+	"when":         func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
+	"machine":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"took":         took,
+	"short":        func(id runs.RunID) string { return id.Short() },
+	"value":        value,
+	"size":         plain.Size,
+	"line":         plain.OneLine,
+	"counted":      plain.Counted,
+	"grouped":      plain.Grouped,
+	"rows":         func(f *frame, rows []homeRow) rowsOf { return rowsOf{f, rows, f.Body.(*homeBody).Clock} },
+	"count64":      func(n int64) string { return plain.Grouped(int(n)) },
+	"priorities":   func() []queue.Priority { return queue.Priorities },
+	"muting":       newMuting,
+	"receiptClass": receiptClass,
+	"statedClass":  func(s review.State) string { return classOf(string(s)) },
 }
 
 // value is a value on one line, for a cell.
@@ -111,15 +111,15 @@ func show(w http.ResponseWriter, status int, name string, f *frame) {
 
 // page answers with a page of the workbench.
 func (s *server) page(w http.ResponseWriter, r *http.Request, name, title string, body any) error {
-	show(w, http.StatusOK, name, s.guard.frame(r, title, body))
+	show(w, http.StatusOK, name, s.auth.frame(r, title, body))
 	return nil
 }
 
 // frame is the frame of a page for the session of a request, if it has one.
-func (g *guard) frame(r *http.Request, title string, body any) *frame {
+func (a *auth) frame(r *http.Request, title string, body any) *frame {
 	f := &frame{Title: title, Body: body}
-	if session := of(r); session != nil {
-		f.Here, f.Session, f.Root, f.User = r.URL.Path, session, g.root, cmp.Or(session.name, g.user)
+	if session := sessionOf(r); session != nil {
+		f.Here, f.Session, f.Root, f.User = r.URL.Path, session, a.root, cmp.Or(session.name, a.user)
 	}
 	return f
 }

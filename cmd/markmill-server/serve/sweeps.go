@@ -143,35 +143,35 @@ func (s *server) sweep(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := s.seen.of(dir, s.sweepBody)
+	body, err := s.kept.of(dir, s.sweepBody)
 	if err != nil {
 		return err
 	}
 	return s.page(w, r, "sweep", body.Notebook+": sweep", body)
 }
 
-// sweepsSeen keeps the pages of the sweeps that were looked at last: a page of a thousand runs reads all their
+// sweepPages keeps the pages of the sweeps that were looked at last: a page of a thousand runs reads all their
 // journals, and each of those who follow it asks again when a run has ended.
-type sweepsSeen struct {
+type sweepPages struct {
 	mutex sync.Mutex
-	known []sweepSeen // the last is the one that was asked for last
+	known []keptSweep // the last is the one that was asked for last
 }
 
-type sweepSeen struct {
+type keptSweep struct {
 	dir   string
 	size  int64 // of its journal
 	alive bool
 	body  *sweepBody
 }
 
-const maxSeen = 8
+const maxKept = 8
 
 // of is the page of a sweep, made again if the sweep has changed. Those who ask at the same time wait for one.
-func (k *sweepsSeen) of(dir string, do func(*runs.Sweep) *sweepBody) (*sweepBody, error) {
+func (k *sweepPages) of(dir string, do func(*runs.Sweep) *sweepBody) (*sweepBody, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	now := sweepSeen{dir: dir, alive: runs.Alive(dir), size: runs.SweepSize(dir)}
-	at := slices.IndexFunc(k.known, func(s sweepSeen) bool { return s.dir == dir })
+	now := keptSweep{dir: dir, alive: runs.Alive(dir), size: runs.SweepSize(dir)}
+	at := slices.IndexFunc(k.known, func(s keptSweep) bool { return s.dir == dir })
 	if at >= 0 {
 		was := k.known[at]
 		k.known = slices.Delete(k.known, at, at+1)
@@ -186,7 +186,7 @@ func (k *sweepsSeen) of(dir string, do func(*runs.Sweep) *sweepBody) (*sweepBody
 	}
 	now.body = do(found)
 	k.known = append(k.known, now)
-	k.known = k.known[max(0, len(k.known)-maxSeen):]
+	k.known = k.known[max(0, len(k.known)-maxKept):]
 	return now.body, nil
 }
 

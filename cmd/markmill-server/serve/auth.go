@@ -47,86 +47,86 @@ type session struct {
 	last       time.Time
 }
 
-// guard decides who may do what.
-type guard struct {
-	door
-	root   string // name of the repository's folder
-	user   string // whose program it is
-	port   string
-	cookie string
-	role   role
-	say    func(string)
-	cross  *http.CrossOriginProtection
-	tokens *tokens // nil: whoever opens an address that was printed is the user
-	limits limits
-	crowd  *crowd
-	key    []byte // of the form tokens of those whom the proxy names
+// auth decides who may do what.
+type auth struct {
+	endpoint
+	root        string // name of the repository's folder
+	user        string // whose program it is
+	port        string
+	cookie      string
+	role        role
+	say         func(string)
+	cross       *http.CrossOriginProtection
+	tokens      *tokens // nil: whoever opens an address that was printed is the user
+	limits      limits
+	connections *connections
+	key         []byte // of the form tokens of those whom the proxy names
 
-	mutex    sync.Mutex
-	offered  map[string]role // tokens of addresses that nobody has used yet
-	sessions map[string]*session
+	mutex     sync.Mutex
+	addresses map[string]role // tokens of addresses that nobody has used yet
+	sessions  map[string]*session
 }
 
-// maxSessions and maxOffers bound what the guard keeps; idle is how long an unused session lasts.
+// maxSessions and maxAddresses bound what is kept; idle is how long an unused session lasts.
 const (
-	maxSessions = 256
-	maxOffers   = 64
-	idle        = 12 * time.Hour
+	maxSessions  = 256
+	maxAddresses = 64
+	idle         = 12 * time.Hour
 )
 
-func newGuard(d door, r role, t *tokens, say func(string)) *guard {
+func newAuth(d endpoint, r role, t *tokens, say func(string)) *auth {
 	_, port, _ := net.SplitHostPort(d.address)
 	cookie := "markmill-" + port
 	if d.secure() {
 		cookie = "__Host-" + cookie
 	}
-	return &guard{door: d, port: port, role: r, say: say, cookie: cookie, tokens: t, key: []byte(rand.Text()),
-		crowd: newCrowd(maxConnections),
-		cross: http.NewCrossOriginProtection(), offered: map[string]role{}, sessions: map[string]*session{}}
+	return &auth{endpoint: d, port: port, role: r, say: say, cookie: cookie, tokens: t, key: []byte(rand.Text()),
+		connections: newConnections(maxConnections),
+		cross:       http.NewCrossOriginProtection(), addresses: map[string]role{}, sessions: map[string]*session{}}
 }
 
 // named reports whether a request asks for this server: by a name that the certificate or --host has, or on the
 // loopback interface by one of its addresses or as localhost. Any other name may be one that a page has had turned into
 // this machine's address.
-func (g *guard) named(host string) bool {
+func (a *auth) named(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
 		name, port = strings.Trim(host, "[]"), ""
 	}
-	if g.loopback && port == g.port && (name == "localhost" || net.ParseIP(name).IsLoopback()) {
+	if a.loopback && port == a.port && (name == "localhost" || net.ParseIP(name).IsLoopback()) {
 		return true
 	}
-	return g.known(name)
+	return a.known(name)
 }
 
-// offer prints an address that one browser can sign in with.
-func (g *guard) offer() {
+// printAddress prints an address that one browser can sign in with.
+func (a *auth) printAddress() {
 	switch {
-	case len(g.proxies) > 0:
-		g.say("Open " + g.origin() + ", whose proxy asks " + g.address)
+	case len(a.proxies) > 0:
+		a.say("Open " + a.origin() + ", whose proxy asks " + a.address)
 		return
-	case g.tokens != nil:
-		g.say("Open " + g.origin() + "/sign-in")
+	case a.tokens != nil:
+		a.say("Open " + a.origin() + "/sign-in")
 		return
 	}
-	g.say("Open " + g.invite(g.role))
+	a.say("Open " + a.newAddress(a.role))
 }
 
-// invite makes an address that one browser can sign in with.
-func (g *guard) invite(r role) string {
+// newAddress makes an address that one browser can sign in with.
+func (a *auth) newAddress(r role) string {
 	token := rand.Text()
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	if len(g.offered) >= maxOffers {
-		clear(g.offered)
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if len(a.addresses) >= maxAddresses {
+		clear(a.addresses)
 	}
-	g.offered[token] = r
-	return g.origin() + "/sign-in?token=" + token
+	a.addresses[token] = r
+	return a.origin() + "/sign-in?token=" + token
 }
 
 // all wraps every handler. It refuses requests for another host name (DNS rebinding), and keeps answers from being
 // framed, sniffed, cached or run.
-func (g *guard) all(next http.Handler) http.Handler {
+func (a *auth) all(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
@@ -137,15 +137,15 @@ func (g *guard) all(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if !g.named(r.Host) {
-			http.Error(w, "this server has another name: ask for "+g.origin(), http.StatusMisdirectedRequest)
+		if !a.named(r.Host) {
+			http.Error(w, "this server has another name: ask for "+a.origin(), http.StatusMisdirectedRequest)
 			return
 		}
-		if !g.admits(r.RemoteAddr) {
+		if !a.admits(r.RemoteAddr) {
 			http.Error(w, "only the proxy may ask this server", http.StatusForbidden)
 			return
 		}
-		if err := g.cross.Check(r); err != nil {
+		if err := a.cross.Check(r); err != nil {
 			http.Error(w, "a page of another origin cannot do this", http.StatusForbidden)
 			return
 		}
@@ -162,18 +162,18 @@ func (g *guard) all(next http.Handler) http.Handler {
 
 type sessionKey struct{}
 
-// of returns the session of a request that let has admitted; nil for another one.
-func of(r *http.Request) *session {
+// sessionOf returns the session of a request that require has admitted; nil for another one.
+func sessionOf(r *http.Request) *session {
 	s, _ := r.Context().Value(sessionKey{}).(*session)
 	return s
 }
 
-// let admits a request if its session has the role. A form must also carry the session's token.
-func (g *guard) let(needs role, next handler) http.Handler {
+// require admits a request if its session has the role. A form must also carry the session's token.
+func (a *auth) require(needs role, next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s, err := g.who(r)
+		s, err := a.identify(r)
 		if err == nil {
-			err = g.mayAct(r, s, needs)
+			err = a.mayAct(r, s, needs)
 		}
 		if err == nil {
 			ctx := context.WithValue(r.Context(), sessionKey{}, s)
@@ -181,18 +181,18 @@ func (g *guard) let(needs role, next handler) http.Handler {
 			err = next(w, r)
 		}
 		if err != nil {
-			g.refuse(w, r, err)
+			a.refuse(w, r, err)
 		}
 	})
 }
 
 // mayAct reports why a session may not do what a request asks for; nil if it may.
-func (g *guard) mayAct(r *http.Request, s *session, needs role) error {
+func (a *auth) mayAct(r *http.Request, s *session, needs role) error {
 	if s.role < needs {
 		return &refusal{status: http.StatusForbidden, title: "Not allowed",
 			words: fmt.Sprintf("This needs the role %s, and you have the role %s.", needs, s.role)}
 	}
-	g.crowd.met(r, cmp.Or(s.name, "user"))
+	a.connections.identified(r, cmp.Or(s.name, "user"))
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
@@ -209,16 +209,16 @@ func (g *guard) mayAct(r *http.Request, s *session, needs role) error {
 }
 
 // session finds the session of a browser.
-func (g *guard) session(r *http.Request) *session {
-	cookie, err := r.Cookie(g.cookie)
+func (a *auth) session(r *http.Request) *session {
+	cookie, err := r.Cookie(a.cookie)
 	if err != nil {
 		return nil
 	}
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	s := g.sessions[cookie.Value]
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	s := a.sessions[cookie.Value]
 	if s != nil && time.Since(s.last) > idle {
-		delete(g.sessions, s.id)
+		delete(a.sessions, s.id)
 		s = nil
 	}
 	if s != nil {
@@ -228,20 +228,20 @@ func (g *guard) session(r *http.Request) *session {
 }
 
 // begin begins a session.
-func (g *guard) begin(s session) *session {
+func (a *auth) begin(s session) *session {
 	s.id, s.form, s.last = rand.Text(), rand.Text(), time.Now()
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	if len(g.sessions) >= maxSessions {
-		g.drop()
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if len(a.sessions) >= maxSessions {
+		a.drop()
 	}
-	g.sessions[s.id] = &s
+	a.sessions[s.id] = &s
 	return &s
 }
 
 // setCookie gives the browser its session; "" takes it away.
-func (g *guard) setCookie(w http.ResponseWriter, id string) {
-	c := &http.Cookie{Name: g.cookie, Value: id, Path: "/", HttpOnly: true, Secure: g.secure(),
+func (a *auth) setCookie(w http.ResponseWriter, id string) {
+	c := &http.Cookie{Name: a.cookie, Value: id, Path: "/", HttpOnly: true, Secure: a.secure(),
 		SameSite: http.SameSiteStrictMode}
 	if id == "" {
 		c.MaxAge = -1
@@ -251,18 +251,18 @@ func (g *guard) setCookie(w http.ResponseWriter, id string) {
 
 // signIn exchanges the token of an address for a cookie. The answer is a page and no redirect: a strict cookie is not
 // sent along when another site's link is redirected.
-func (g *guard) signIn(w http.ResponseWriter, r *http.Request) {
-	if g.tokens != nil {
-		g.ask(w, http.StatusOK, "")
+func (a *auth) signIn(w http.ResponseWriter, r *http.Request) {
+	if a.tokens != nil {
+		a.ask(w, http.StatusOK, "")
 		return
 	}
 	token := r.URL.Query().Get("token")
-	g.mutex.Lock()
-	granted, found := g.offered[token]
-	delete(g.offered, token)
-	g.mutex.Unlock()
+	a.mutex.Lock()
+	granted, found := a.addresses[token]
+	delete(a.addresses, token)
+	a.mutex.Unlock()
 	if !found {
-		if g.session(r) != nil { // the address once more, in the browser that used it
+		if a.session(r) != nil { // the address once more, in the browser that used it
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			return
 		}
@@ -270,29 +270,29 @@ func (g *guard) signIn(w http.ResponseWriter, r *http.Request) {
 			"signs one browser in, once. The terminal in which markmill serve runs has the next one."}})
 		return
 	}
-	g.offer()
-	g.setCookie(w, g.begin(session{role: granted}).id)
+	a.printAddress()
+	a.setCookie(w, a.begin(session{role: granted}).id)
 	w.Header().Set("Refresh", "0; url=/")
 	show(w, http.StatusOK, "notice", &frame{Title: "Signed in",
 		Body: notice{Words: "You are signed in.", Link: "/", Label: "Continue"}})
 }
 
 // drop forgets the least recently used session.
-func (g *guard) drop() {
+func (a *auth) drop() {
 	var oldest *session
-	for _, s := range g.sessions {
+	for _, s := range a.sessions {
 		if oldest == nil || s.last.Before(oldest.last) {
 			oldest = s
 		}
 	}
-	delete(g.sessions, oldest.id)
+	delete(a.sessions, oldest.id)
 }
 
-func (g *guard) signOut(w http.ResponseWriter, r *http.Request) error {
-	g.mutex.Lock()
-	delete(g.sessions, of(r).id)
-	g.mutex.Unlock()
-	g.setCookie(w, "")
+func (a *auth) signOut(w http.ResponseWriter, r *http.Request) error {
+	a.mutex.Lock()
+	delete(a.sessions, sessionOf(r).id)
+	a.mutex.Unlock()
+	a.setCookie(w, "")
 	show(w, http.StatusOK, "notice", &frame{Title: "Signed out", Body: notice{Words: "This browser is signed out."}})
 	return nil
 }
