@@ -32,21 +32,21 @@ func (c *Client) DeliverAlerts(ctx context.Context, targets map[string]engine.Al
 		}
 		release, err := runs.Lock(c.dir("courier"))
 		for begin := time.Now(); errors.Is(err, runs.ErrLive); release, err = runs.Lock(c.dir("courier")) {
-			if time.Since(begin) > 5*lookAgain || ctx.Err() != nil { // it has looked at the runs meanwhile
+			if time.Since(begin) > 5*recheckTime || ctx.Err() != nil { // it has looked at the runs meanwhile
 				return exitPass, nil
 			}
-			time.Sleep(lookAgain / 10) // it may be about to end
+			time.Sleep(recheckTime / 10) // it may be about to end
 		}
 		if err != nil {
 			return 0, err
 		}
 		defer release()
 	}
-	couriers, err := c.newCourier(targets)
+	notifiers, err := c.newNotifier(targets)
 	if err != nil {
 		return 0, err
 	}
-	waits, failed, err := couriers.deliver(ctx, patience)
+	waits, failed, err := notifiers.deliver(ctx, patience)
 	if err != nil || quiet {
 		return exitPass, err
 	}

@@ -82,11 +82,11 @@ func Connect(ctx context.Context, at queue.Connection, command string, writes bo
 	if err != nil {
 		return nil, err
 	}
-	files, err := place(ctx, at.Server.Files, writes)
+	files, err := fileStore(ctx, at.Server.Files, writes)
 	if err != nil {
 		return nil, err
 	}
-	c.Queue, err = jetstream.Connect(ctx, jetstream.Options{Dir: c.dir("nats"), URL: at.Server.URL, Place: files,
+	c.Queue, err = jetstream.Connect(ctx, jetstream.Options{Dir: c.dir("nats"), URL: at.Server.URL, FileStore: files,
 		Credentials: at.Server.Credentials, CA: at.Server.CA, Cert: at.Server.Cert, Key: at.Server.Key,
 		Replicas: at.Server.Replicas, Name: "markmill " + command})
 	return c, err

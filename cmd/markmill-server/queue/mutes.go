@@ -15,7 +15,7 @@ import (
 )
 
 // mutes returns the active mutes, settles those that have ended, and records when the next one ends.
-func (c *courier) mutes(ctx context.Context) (active []*queue.Mute, err error) {
+func (c *notifier) mutes(ctx context.Context) (active []*queue.Mute, err error) {
 	all, err := c.Mutes(ctx)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (c *courier) mutes(ctx context.Context) (active []*queue.Mute, err error) {
 }
 
 // quiet marks the waiting receipts of a delivery as muted if a mute covers it and no process is sending it.
-func (c *courier) quiet(ctx context.Context, d *queue.Delivery, mutes []*queue.Mute) error {
+func (c *notifier) quiet(ctx context.Context, d *queue.Delivery, mutes []*queue.Mute) error {
 	for _, m := range mutes {
 		if d.Claim != nil && d.Claim.Until.After(c.now()) || !m.Of(&d.Alert) || !m.Quiet(d) {
 			continue
@@ -53,7 +53,7 @@ func (c *courier) quiet(ctx context.Context, d *queue.Delivery, mutes []*queue.M
 
 // settle puts the alerts that are due at the end of a mute into the outbox. If the process is killed in between, the
 // next one derives the same alerts.
-func (c *courier) settle(ctx context.Context, m *queue.Mute) error {
+func (c *notifier) settle(ctx context.Context, m *queue.Mute) error {
 	var all []*queue.Delivery
 	if err := c.Alerts(ctx, func(d *queue.Delivery) error { all = append(all, d); return nil }); err != nil {
 		return err

@@ -34,9 +34,9 @@ type scheduler struct {
 }
 
 const (
-	leadTime  = 30 * time.Second // for which a scheduler that says nothing keeps the lead
-	lookEvery = leadTime / 3
-	findEvery = time.Minute // a notebook whose schedule was saved is seen by then
+	leadTime   = 30 * time.Second // for which a scheduler that says nothing keeps the lead
+	checkEvery = leadTime / 3
+	findEvery  = time.Minute // a notebook whose schedule was saved is seen by then
 )
 
 // jobOf returns the id of the job of a due time. It is the same for every scheduler, so the job is submitted once.
@@ -59,17 +59,17 @@ func (c *Client) Schedule(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, lookEvery)
+	return s.run(ctx, checkEvery)
 }
 
-// run calls look, at least once in every period, until its context ends.
+// run calls submitDue, at least once in every period, until its context ends.
 func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	who, leads, first := fmt.Sprintf("%s-%d", host, os.Getpid()), false, true
-	defer func() { s.states.Resign(told()) }()
+	defer func() { s.states.Resign(context.Background()) }()
 	for ctx.Err() == nil {
 		has, err := s.states.Lead(ctx, who)
 		switch {
@@ -81,7 +81,7 @@ func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 			s.tell("scheduler %s waits: another one of this repository has the lead", who)
 		}
 		if leads, first = has, false; leads {
-			s.look(ctx, s.now())
+			s.submitDue(ctx, s.now())
 		}
 		now := s.now()
 		wait := now.Truncate(time.Minute).Add(time.Minute).Sub(now) // until something may be due
@@ -93,8 +93,8 @@ func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 	return nil
 }
 
-// look decides for each notebook what is due. A mistake in one does not keep the others from running.
-func (s *scheduler) look(ctx context.Context, now time.Time) {
+// submitDue decides for each notebook what is due. A mistake in one does not keep the others from running.
+func (s *scheduler) submitDue(ctx context.Context, now time.Time) {
 	if err := schedules.Beat(runs.Store{Dir: s.Store}, "markmill scheduler", now); err != nil {
 		s.tell("scheduler: %s", err)
 	}

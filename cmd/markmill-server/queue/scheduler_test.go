@@ -63,7 +63,7 @@ func (s *schedulers) look(clock string) string {
 		s.Fatal(err)
 	}
 	for _, one := range s.list {
-		one.look(s.Context(), time.Date(2026, 11, at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC))
+		one.submitDue(s.Context(), time.Date(2026, 11, at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC))
 	}
 	list, _, err := s.list[0].Queue.List(s.Context(), queue.Filter{Limit: 100})
 	if err != nil {

@@ -61,7 +61,7 @@ func (c *Client) Rows(ctx context.Context) error {
 				}
 			}
 		case <-tick.C:
-			if err := r.look(ctx); err != nil {
+			if err := r.poll(ctx); err != nil {
 				return err
 			}
 		}
@@ -86,8 +86,8 @@ func (r *rows) begin(ctx context.Context, spec *queue.Spec) error {
 	return err
 }
 
-// look fetches the records of rows that have ended.
-func (r *rows) look(ctx context.Context) error {
+// poll fetches the records of rows that have ended.
+func (r *rows) poll(ctx context.Context) error {
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(r.pending)), 500) {
 		jobs, err := r.Queue.States(ctx, ids)
 		if err != nil {

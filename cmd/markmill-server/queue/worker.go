@@ -24,11 +24,11 @@ import (
 type worker struct {
 	*Client
 	queue.WorkerOptions
-	name    string
-	store   runs.Store // of its runs while they go on: their records are published
-	courier *courier
-	own     *worktree.Source // the repository around the working directory; nil outside one
-	warm    warmth
+	name     string
+	store    runs.Store // of its runs while they go on: their records are published
+	notifier *notifier
+	own      *worktree.Source // the repository around the working directory; nil outside one
+	warm     prepared
 }
 
 // engineAt makes the engine for a repository; "" is none. Its records are in the worker's store.
@@ -89,12 +89,12 @@ func (c *Client) Work(ctx context.Context, o queue.WorkerOptions) error {
 		return err
 	}
 	defer release()
-	taker, err := c.Queue.NewTaker(ctx, queue.Worker{Name: w.name, Queues: o.Queues, Labels: o.Labels},
+	consumer, err := c.Queue.NewConsumer(ctx, queue.Worker{Name: w.name, Queues: o.Queues, Labels: o.Labels},
 		o.Lease, time.Now)
 	if err != nil {
 		return err
 	}
-	defer taker.Close()
+	defer consumer.Close()
 	w.tell("worker %s takes jobs, %d at a time; Ctrl-C gives back those that run", w.name, o.Jobs)
 	if o.Schedule {
 		scheduling, stop := context.WithCancel(ctx)
@@ -107,9 +107,10 @@ func (c *Client) Work(ctx context.Context, o queue.WorkerOptions) error {
 		defer ended.Wait()
 		defer stop()
 	}
-	if err := w.carry(ctx); err != nil {
+	if w.notifier, err = w.newNotifier(nil); err != nil {
 		return err
 	}
+	go w.notifier.work(ctx)
 	defer w.warm.close()
 	var group sync.WaitGroup
 	errs := make([]error, o.Jobs)
@@ -117,7 +118,7 @@ func (c *Client) Work(ctx context.Context, o queue.WorkerOptions) error {
 		group.Go(func() {
 			for ctx.Err() == nil && errs[i] == nil {
 				var lease *jetstream.Lease
-				if lease, errs[i] = taker.Take(ctx, o.Drain); lease == nil {
+				if lease, errs[i] = consumer.Take(ctx, o.Drain); lease == nil {
 					return
 				}
 				w.do(ctx, lease)

@@ -97,9 +97,9 @@ type jobView struct {
 	Spec    *queue.Spec // of the first entry
 	Last    uint64
 	Events  []queue.Event
-	Waits   []string          // why no worker takes it
-	Worker  *queue.Attendance // that has it
-	Expired bool              // its lease is over, and nobody has taken it yet
+	Waits   []string        // why no worker takes it
+	Worker  *queue.Presence // that has it
+	Expired bool            // its lease is over, and nobody has taken it yet
 	// Run is the newest run, with its journal and its files as far as they came in these entries.
 	Run     runs.RunID
 	Journal []byte
@@ -130,9 +130,9 @@ func (s *server) askJob(ctx context.Context, id string, after uint64) (*jobView,
 		if to.Waits, err = c.Queue.Waits(ctx, &job, time.Now()); err != nil || !job.State.Leased() {
 			return to, err
 		}
-		all, err := c.Queue.Attendance(ctx)
+		all, err := c.Queue.Presence(ctx)
 		to.Expired = job.Expired(all)
-		if i := slices.IndexFunc(all, func(a queue.Attendance) bool { return a.Name == job.Worker }); i >= 0 {
+		if i := slices.IndexFunc(all, func(a queue.Presence) bool { return a.Name == job.Worker }); i >= 0 {
 			to.Worker = &all[i]
 		}
 		return to, err
@@ -166,7 +166,7 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) error {
 		b.Events = append(b.Events, h.say(&got.Events[i])...)
 	}
 	if got.Worker != nil {
-		b.Worker = &workerRow{Attendance: *got.Worker, Jobs: []jobRow{b.jobRow}}
+		b.Worker = &workerRow{Presence: *got.Worker, Jobs: []jobRow{b.jobRow}}
 	}
 	if got.Run != "" {
 		_, err := os.Stat(s.store.Path(got.Run))

@@ -84,7 +84,7 @@ func (r *jobRow) waits(got *jobsFound) {
 	}
 	if slices.ContainsFunc(got.Paused, func(p queue.Pause) bool { return p.Queue == r.Queue }) {
 		r.Waits = "its queue is paused"
-	} else if !slices.ContainsFunc(got.Workers, func(w queue.Attendance) bool {
+	} else if !slices.ContainsFunc(got.Workers, func(w queue.Presence) bool {
 		return !w.Gone() && slices.Contains(w.Queues, r.Queue) && queue.Offers(w.Labels, r.Labels)
 	}) {
 		r.Waits = "no worker is there that may take it"
@@ -93,7 +93,7 @@ func (r *jobRow) waits(got *jobsFound) {
 
 // workerRow is a worker with the jobs that it has.
 type workerRow struct {
-	queue.Attendance
+	queue.Presence
 	Jobs []jobRow
 }
 
@@ -250,7 +250,7 @@ type jobsFound struct {
 	Looked  int         // of Total, where the filter has a notebook; 0: at all
 	Counts  []int       // of countedStates
 	Leases  []queue.Job // the jobs that workers have
-	Workers []queue.Attendance
+	Workers []queue.Presence
 	Paused  []queue.Pause
 }
 
@@ -261,7 +261,7 @@ func (s *server) askJobs(ctx context.Context, f queue.Filter) (*jobsFound, error
 		var group errgroup.Group
 		group.Go(func() (err error) { to.Jobs, to.Total, err = c.Queue.List(ctx, f); return err })
 		group.Go(func() (err error) { to.Paused, err = c.Queue.Paused(ctx); return err })
-		group.Go(func() (err error) { to.Workers, err = c.Queue.Attendance(ctx); return err })
+		group.Go(func() (err error) { to.Workers, err = c.Queue.Presence(ctx); return err })
 		group.Go(func() (err error) {
 			running := queue.Filter{States: []queue.State{queue.StateRunning}, Limit: mostLeases}
 			to.Leases, _, err = c.Queue.List(ctx, running)
@@ -343,7 +343,7 @@ func (b *jobsBody) fillWorkers(got *jobsFound, f queue.Filter) {
 	}
 	add(queue.DefaultQueue)
 	for _, w := range got.Workers {
-		row := workerRow{Attendance: w}
+		row := workerRow{Presence: w}
 		for _, job := range got.Leases {
 			if job.Worker == w.Name {
 				row.Jobs = append(row.Jobs, jobRow{Job: job, Expired: job.Expired(got.Workers)})

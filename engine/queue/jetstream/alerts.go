@@ -49,10 +49,10 @@ func (q *Queue) put(ctx context.Context, subject string, value any, last uint64)
 	})
 }
 
-// Watch brings a series up to date: add gets what is known of it, and changes that. The alerts that add leaves are in
-// the outbox when Watch returns, once, whoever else does the same at the same time, and however often it is called.
-// add is called again when another process was quicker; it returns false where nothing is new.
-func (q *Queue) Watch(ctx context.Context, empty *queue.Series, add func(*queue.Series) bool) error {
+// UpdateSeries brings a series up to date: add gets what is known of it, and changes that. The alerts that add leaves
+// are in the outbox when UpdateSeries returns, once, whoever else does the same at the same time, and however often it
+// is called. add is called again when another process was quicker; it returns false where nothing is new.
+func (q *Queue) UpdateSeries(ctx context.Context, empty *queue.Series, add func(*queue.Series) bool) error {
 	key := seriesSubject + empty.Key()
 	for {
 		s := *empty
@@ -84,7 +84,7 @@ func (q *Queue) TellFailed(ctx context.Context, spec *queue.Spec, job *queue.Job
 	if err != nil || nb.Front.Alerts == nil {
 		return nil //nolint:nilerr // it may be why the job ends
 	}
-	return q.Watch(ctx, queue.SeriesOf(spec), func(s *queue.Series) bool {
+	return q.UpdateSeries(ctx, queue.SeriesOf(spec), func(s *queue.Series) bool {
 		return s.AddJob(job, nb.Front.Title, nb.Front.Alerts, why, now)
 	})
 }

@@ -21,14 +21,14 @@ import (
 
 // Options say where the jobs are.
 type Options struct {
-	Dir         string // folder of the embedded server
-	URL         string // addresses of servers, separated by commas; "": the embedded one
-	Credentials string // file of a JWT and its key, as nsc makes it
-	CA          string // file of certificates that the server's is checked with; "": the system's
-	Cert, Key   string // files of the client's certificate
-	Replicas    int    // of the streams, where they are made; 0 is 1
-	Name        string // of this process, for those who look at the server
-	Place       Place  // of the parts of larger files; nil: they are in the queue, too
+	Dir         string    // folder of the embedded server
+	URL         string    // addresses of servers, separated by commas; "": the embedded one
+	Credentials string    // file of a JWT and its key, as nsc makes it
+	CA          string    // file of certificates that the server's is checked with; "": the system's
+	Cert, Key   string    // files of the client's certificate
+	Replicas    int       // of the streams, where they are made; 0 is 1
+	Name        string    // of this process, for those who look at the server
+	FileStore   FileStore // of the parts of larger files; nil: they are in the queue, too
 }
 
 // Queue is a connection to where the jobs are.
@@ -39,7 +39,7 @@ type Queue struct {
 	// streams
 	jobs, events, control, state, files, alerts jetstream.Stream
 
-	place Place                  // nil: larger files are in the queue
+	store FileStore              // nil: larger files are in the queue
 	back  atomic.Pointer[func()] // is called when the connection is there again
 	fault func() error           // of tests: it is called before and after each message of the outbox is put
 	// messages that no program of ours wrote
@@ -59,7 +59,7 @@ const (
 
 // Connect connects, and makes the streams that are not there.
 func Connect(ctx context.Context, o Options) (*Queue, error) {
-	q := &Queue{place: o.Place}
+	q := &Queue{store: o.FileStore}
 	options := []nats.Option{nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.Timeout(10 * time.Second),
 		// a server behind a cut cable is left within 15 s
@@ -70,7 +70,7 @@ func Connect(ctx context.Context, o Options) (*Queue, error) {
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // a denial looks like silence else
-			if errors.Is(err, nats.ErrPermissionViolation) && !onlyNews(err) {
+			if errors.Is(err, nats.ErrPermissionViolation) && !onlyListens(err) {
 				q.denied.Store(&err)
 			}
 		})}

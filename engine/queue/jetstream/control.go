@@ -175,7 +175,7 @@ func (q *Queue) Waits(ctx context.Context, job *queue.Job, now time.Time) ([]str
 		if !queue.Offers(w.Labels, job.Labels) {
 			continue
 		}
-		if !w.Ended && now.Sub(w.Seen) < 3*greeting {
+		if !w.Ended && now.Sub(w.Seen) < 3*announceEvery {
 			return nil, nil
 		}
 		if last == nil || w.Seen.After(last.Seen) {
@@ -233,8 +233,8 @@ func (q *Queue) Paused(ctx context.Context) (list []queue.Pause, err error) {
 	return list, err
 }
 
-// look reads which queues are paused.
-func (t *Taker) look(ctx context.Context) error {
+// readPaused reads which queues are paused.
+func (t *Consumer) readPaused(ctx context.Context) error {
 	list, err := t.q.Paused(ctx)
 	if err != nil {
 		return err
