@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"os"
 
@@ -41,12 +42,8 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			if limit < 1 || limit > 500 {
 				return usagef("--limit %d is not from 1 to 500", limit)
 			}
-			made, err := a.call("alerts-list", o)
-			if err != nil {
-				return err
-			}
-			made.Open, made.Limit, made.JSON = open, limit, asJSON
-			return a.do(made)
+			return a.inQueue("alerts list", o,
+				only(func(ctx context.Context, q Queue) error { return q.ListAlerts(ctx, open, limit, asJSON) }))
 		},
 	}
 	c.Flags().BoolVar(&open, "open", false, "only alerts that were not delivered to every target")
@@ -73,17 +70,15 @@ Exit codes: 0 nothing is waiting, 1 an alert is waiting or failed, 2 usage, 3 th
 			if err != nil {
 				return err
 			}
-			made, err := a.call("alerts-deliver", o)
-			if err != nil {
-				return err
-			}
-			made.PatienceNS = int64(d)
-			if made.Quiet = background; background {
-				if made.Targets, err = targetsFrom(a.stdin); err != nil {
+			var targets map[string]engine.AlertTarget
+			if background {
+				if targets, err = targetsFrom(a.stdin); err != nil {
 					return err
 				}
 			}
-			return a.do(made)
+			return a.inQueue("alerts deliver", o, func(ctx context.Context, q Queue) (int, error) {
+				return q.DeliverAlerts(ctx, targets, d, background)
+			})
 		},
 	}
 	c.Flags().StringVar(&wait, "wait", "", "keep retrying for a `TIME` in seconds, or 90s, 10m, 1h")
@@ -110,12 +105,8 @@ func (a *app) alertsShow(o *queueOptions) *cobra.Command {
 Exit codes: 0 shown, 2 there is no such alert, 3 the queue cannot be reached.`,
 		Example: "  markmill health alerts show 3f2a",
 		RunE: func(_ *cobra.Command, words []string) error {
-			made, err := a.call("alerts-show", o)
-			if err != nil {
-				return err
-			}
-			made.ID, made.JSON = words[0], asJSON
-			return a.do(made)
+			return a.inQueue("alerts show", o,
+				only(func(ctx context.Context, q Queue) error { return q.ShowAlert(ctx, words[0], asJSON) }))
 		},
 	}
 	jsonFlag(c, &asJSON, "alert-delivery")
@@ -135,12 +126,8 @@ received it, 3 the queue cannot be reached.`,
 			if err := checkReason(reason); err != nil {
 				return err
 			}
-			made, err := a.call("alerts-retry", o)
-			if err != nil {
-				return err
-			}
-			made.ID, made.Reason = words[0], reason
-			return a.do(made)
+			return a.inQueue("alerts retry", o,
+				func(ctx context.Context, q Queue) (int, error) { return q.RetryAlert(ctx, words[0], reason) })
 		},
 	}
 	reasonFlag(c, &reason)

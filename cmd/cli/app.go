@@ -154,7 +154,7 @@ func (con *console) report(err error) int {
 		fmt.Fprintln(con.stderr, "markmill: "+line)
 	}
 	if con.json && !con.printed {
-		if printErr := con.printJSON("error", newJSONError(err)); printErr != nil {
+		if printErr := con.printJSON("error", errorDocument(err)); printErr != nil {
 			fmt.Fprintln(con.stderr, "markmill: "+printErr.Error())
 		}
 	}

@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,11 +39,15 @@ count, 3 the queue cannot be reached.`,
 			"  markmill approve last --key ~/.ssh/id_ed25519 --expires 2h --comment 'seen'",
 		Args: args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
-			d, err := limit("--expires", expires)
-			if err != nil {
+			reply := engine.Reply{Comment: comment}
+			var err error
+			if reply.Expires, err = limit("--expires", expires); err != nil {
 				return err
 			}
-			return a.answer(words[0], &o, &queue.Reply{Key: key, ExpiresNS: int64(d), Comment: comment}, asJSON)
+			if key != "" {
+				reply.Sign = func(text []byte) ([]byte, error) { return a.sign(key, runs.ApprovalNamespace, text) }
+			}
+			return a.answer(words[0], &o, reply, asJSON)
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "SSH private key to sign with (or the .pub of one in the agent)")
@@ -69,7 +73,7 @@ Exit codes: 0 denied, 1 the record of the run is damaged, 2 there is nothing to 
 		Example: "  markmill deny last --reason 'not on a Friday'\n  markmill deny train-2026-11 --reason 'not now'",
 		Args:    args(1, 1),
 		RunE: func(_ *cobra.Command, words []string) error {
-			return a.answer(words[0], &o, &queue.Reply{Deny: true, Comment: reason}, asJSON)
+			return a.answer(words[0], &o, engine.Reply{Deny: true, Comment: reason}, asJSON)
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "the reason, for the record and for those who run it")
@@ -79,7 +83,7 @@ Exit codes: 0 denied, 1 the record of the run is damaged, 2 there is nothing to 
 }
 
 // answer answers the request of a run, or of a job. A job is answered by markmill-server, which knows the queue.
-func (a *app) answer(word string, o *queueOptions, reply *queue.Reply, asJSON bool) error {
+func (a *app) answer(word string, o *queueOptions, reply engine.Reply, asJSON bool) error {
 	store, _, err := a.here()
 	if err != nil {
 		return err
@@ -102,19 +106,15 @@ func (a *app) answer(word string, o *queueOptions, reply *queue.Reply, asJSON bo
 }
 
 // answerJob answers the request of a job. The error is queue.ErrNoJob if there is none of this id.
-func (a *app) answerJob(o *queueOptions, job string, reply *queue.Reply, asJSON bool) error {
+func (a *app) answerJob(o *queueOptions, job string, reply engine.Reply, asJSON bool) error {
 	if len(reply.Comment) > 2000 {
 		return usagef("the comment has %d bytes; give at most 2000", len(reply.Comment))
 	}
 	if queue.CheckName("JOB", job) != nil {
 		return queue.ErrNoJob
 	}
-	call, err := a.call("answer", o)
-	if err != nil {
-		return err
-	}
-	call.ID, call.Answer, call.JSON = job, reply, asJSON
-	return a.do(call)
+	return a.inQueue("approve", o,
+		only(func(ctx context.Context, q Queue) error { return q.Answer(ctx, job, reply, asJSON) }))
 }
 
 // surelyRun reports whether a word is the whole name of a run.
@@ -129,11 +129,7 @@ func (a *app) hasQueue(store runs.Store, o *queueOptions) bool {
 }
 
 // answerRun answers the request of one run and prints the answer.
-func (a *app) answerRun(word string, asked *queue.Reply, asJSON bool) error {
-	reply := engine.Reply{Deny: asked.Deny, Comment: asked.Comment, Expires: time.Duration(asked.ExpiresNS)}
-	if asked.Key != "" {
-		reply.Sign = func(text []byte) ([]byte, error) { return a.sign(asked.Key, runs.ApprovalNamespace, text) }
-	}
+func (a *app) answerRun(word string, reply engine.Reply, asJSON bool) error {
 	run, dir, err := a.find(word)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"markmill/cmd/api"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
 	"markmill/notebooks/diff"
@@ -70,7 +71,7 @@ func seesSameCells(t *testing.T, nb *notebooks.Notebook) {
 	for _, s := range nb.Steps {
 		want = append(want, string(s.ID)+"\n"+ended(string(s.Code)))
 	}
-	for _, s := range newInspected(nb, nil).Steps {
+	for _, s := range api.NewInspected(nb, nil).Steps {
 		inspected = append(inspected, s.ID+"\n"+ended(s.Code))
 	}
 	if !slices.Equal(inspected, want) {

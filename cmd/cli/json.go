@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,36 +8,26 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"markmill/cmd/api"
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/render"
 	"markmill/render/plain"
 	"markmill/runs"
 )
 
-// schemaOf names a document of --json and its version: "markmill.run/1". docs/schemas has the JSON Schema of each.
-// Members are only ever added to a version.
-func schemaOf(document string) string { return "markmill." + document + "/1" }
-
-// printJSON prints an object for programs, with schema as its first member. v may be the indented text of an object. A
-// command prints one document, so a later error goes to standard error only.
+// printJSON prints an object for programs (api.Document). A command prints one, so a later error goes to standard error
+// only.
 func (con *console) printJSON(document string, v any) error {
-	text, isText := v.([]byte)
-	if !isText {
-		var err error
-		if text, err = codec.Indent(v); err != nil {
-			return err
-		}
-	}
-	members, isObject := bytes.CutPrefix(text, []byte("{\n"))
-	if !isObject {
-		return fmt.Errorf("--json: %s is no object with members", document)
+	text, err := api.Document(document, v)
+	if err != nil {
+		return err
 	}
 	con.printed = true
 	if term.IsTerminal(int(con.stdout.Fd())) {
-		members = []byte(plain.EscapeJSON(string(members)))
+		text = []byte(plain.EscapeJSON(string(text)))
 	}
-	_, err := fmt.Fprintf(con.stdout, "{\n  \"schema\": \"%s\",\n%s", schemaOf(document), members)
+	_, err = con.stdout.Write(text)
 	return err
 }
 
@@ -63,32 +52,15 @@ func wantsJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
-// jsonError is the document of a command that failed.
-type jsonError struct {
-	Error    jsonMistake   `json:"error"`  // the first of Errors
-	Errors   []jsonMistake `json:"errors"` // at least one
-	ExitCode int           `json:"exit_code"`
-}
-
-// jsonMistake is one error.
-type jsonMistake struct {
-	Kind    string `json:"kind"` // of notebooks.Kind, or usage
-	File    string `json:"file,omitzero"`
-	Line    int    `json:"line,omitzero"`
-	Column  int    `json:"column,omitzero"`
-	Step    string `json:"step,omitzero"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitzero"`
-}
-
-func newJSONError(err error) jsonError {
-	doc := jsonError{ExitCode: exitOf(err)}
+// errorDocument is the document of a command that failed.
+func errorDocument(err error) child.Errors {
+	doc := child.Errors{ExitCode: exitOf(err)}
 	for _, e := range flatten(err) {
+		kind := string(e.Kind)
 		if e.Kind == notebooks.KindInternal && doc.ExitCode == exitUsage {
-			mistake := *e
-			mistake.Kind, e = "usage", &mistake
+			kind = "usage"
 		}
-		doc.Errors = append(doc.Errors, jsonMistake{Kind: string(e.Kind), File: e.File, Line: e.Line, Column: e.Col,
+		doc.Errors = append(doc.Errors, child.Mistake{Kind: kind, File: e.File, Line: e.Line, Column: e.Col,
 			Step: string(e.Step), Message: e.Msg, Hint: e.Hint})
 	}
 	doc.Error = doc.Errors[0]

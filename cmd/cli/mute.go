@@ -40,7 +40,7 @@ Exit codes: 0 muted, 2 usage, or there is no such notebook, 3 the queue cannot b
 			if m.Until, err = untilOption(until, a.now()); err != nil {
 				return err
 			}
-			return a.changeMute(c.Context(), "alerts-mute", o, m, reason)
+			return a.changeMute(c.Context(), o, m, reason, true)
 		},
 	}
 	c.Flags().StringVar(&until, "until", "",
@@ -62,7 +62,7 @@ Exit codes: 0 the mute has ended, 2 nothing of that name is muted, 3 the queue c
 			if err != nil {
 				return err
 			}
-			return a.changeMute(c.Context(), "alerts-unmute", o, m, reason)
+			return a.changeMute(c.Context(), o, m, reason, false)
 		},
 	}
 	reasonFlag(c, &reason)
@@ -78,12 +78,8 @@ func (a *app) alertsMutes(o *queueOptions) *cobra.Command {
 Exit codes: 0 listed, 3 the queue cannot be reached.`,
 		Example: "  markmill health alerts mutes",
 		RunE: func(*cobra.Command, []string) error {
-			made, err := a.call("alerts-mutes", o)
-			if err != nil {
-				return err
-			}
-			made.JSON = asJSON
-			return a.do(made)
+			return a.inQueue("alerts mutes", o,
+				only(func(ctx context.Context, q Queue) error { return q.ListMutes(ctx, asJSON) }))
 		},
 	}
 	jsonFlag(c, &asJSON, "mutes")
@@ -123,7 +119,7 @@ func notebookIn(src *worktree.Source, path string) (string, error) {
 	return rel, nil
 }
 
-func (a *app) changeMute(ctx context.Context, do string, o *queueOptions, m *queue.Mute, reason string) error {
+func (a *app) changeMute(ctx context.Context, o *queueOptions, m *queue.Mute, reason string, begin bool) error {
 	if err := checkReason(reason); err != nil {
 		return err
 	}
@@ -131,13 +127,18 @@ func (a *app) changeMute(ctx context.Context, do string, o *queueOptions, m *que
 	if err != nil {
 		return err
 	}
-	if m.Check != "" && do == "alerts-mute" && !a.hasReported(ctx, store, m) {
+	if m.Check != "" && begin && !a.hasReported(ctx, store, m) {
 		a.tell("markmill: no run of %s that is kept here has reported the check %s\n", plain.OneLine(m.Notebook),
 			plain.OneLine(m.Check))
 	}
-	call := a.callFor(do, o, store, src)
-	call.Mute, call.Reason = m, strings.TrimSpace(reason)
-	return a.do(call)
+	m.Reason = strings.TrimSpace(reason)
+	return a.useQueue("alerts mute", a.connectionOf(o, store, src), false,
+		only(func(ctx context.Context, q Queue) error {
+			if begin {
+				return q.Mute(ctx, *m)
+			}
+			return q.Unmute(ctx, *m)
+		}))
 }
 
 // hasReported reports whether a run has reported a check; true if the index cannot be read.

@@ -44,20 +44,17 @@ func (o *queueOptions) flags(f *pflag.FlagSet) {
 		"keep `N` replicas of the streams in a cluster; used when the first command creates them")
 }
 
-// call begins a call of the queue, for the repository around the working directory or --repo.
-func (a *app) call(do string, o *queueOptions) (*queue.Call, error) {
+// connection is the one to the queue of the repository around the working directory or --repo.
+func (a *app) connection(o *queueOptions) (queue.Connection, error) {
 	store, src, err := a.hereOr(o.repo)
-	if err != nil {
-		return nil, err
-	}
-	return a.callFor(do, o, store, src), nil
+	return a.connectionOf(o, store, src), err
 }
 
-func (a *app) callFor(do string, o *queueOptions, store runs.Store, src *worktree.Source) *queue.Call {
+func (a *app) connectionOf(o *queueOptions, store runs.Store, src *worktree.Source) queue.Connection {
 	server := o.Server
 	server.URL = cmp.Or(server.URL, a.env("MARKMILL_NATS"))
 	server.Files = absolutePlace(cmp.Or(server.Files, a.env("MARKMILL_FILES")))
-	return &queue.Call{Do: do, Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: a.userName(),
+	return queue.Connection{Version: version().Version, Root: api.RootOf(src), Store: store.Dir, User: a.userName(),
 		Server: server}
 }
 
@@ -100,11 +97,10 @@ type submitOptions struct {
 	queueOptions
 	run *runOptions
 	jobOptions
-	queue        string
-	key          string
-	after        []string
-	wait, follow bool
-	json         bool
+	queue string
+	key   string
+	after []string
+	ends  queue.SubmitOptions
 }
 
 func (a *app) submitCommand() *cobra.Command {
@@ -159,9 +155,9 @@ cannot be reached.`,
 		"start the job when the jobs `ID,…` have completed; cancel it when one of them fails; repeatable")
 	r.sweep.flags(f)
 	o.jobOptions.flags(f)
-	f.BoolVar(&o.wait, "wait", false, "wait until the job ends, and fetch the record")
-	f.BoolVar(&o.follow, "follow", false, "as --wait, and print each step as it begins")
-	jsonFlag(c, &o.json, "job")
+	f.BoolVar(&o.ends.Wait, "wait", false, "wait until the job ends, and fetch the record")
+	f.BoolVar(&o.ends.Follow, "follow", false, "as --wait, and print each step as it begins")
+	jsonFlag(c, &o.ends.JSON, "job")
 	o.queueOptions.flags(f)
 	return c
 }
@@ -177,7 +173,7 @@ func (a *app) submitSweep(c *cobra.Command, path, output string, o *submitOption
 		return err
 	}
 	r := o.run
-	r.logLevel, r.progress, r.json = "INFO", true, o.json
+	r.logLevel, r.progress, r.json = "INFO", true, o.ends.JSON
 	r.sweep.queue = rowOptions{queueOptions: o.queueOptions, jobOptions: o.jobOptions, name: o.queue}
 	return a.runNotebook(c.Context(), path, output, r)
 }
@@ -267,9 +263,8 @@ func (a *app) submit(ctx context.Context, path, output string, o *submitOptions)
 	if err != nil {
 		return err
 	}
-	call := a.callFor("submit", &o.queueOptions, store, repo)
-	call.Spec, call.Wait, call.Follow, call.JSON = spec, o.wait, o.follow, o.json
-	return a.do(call)
+	return a.useQueue("submit", a.connectionOf(&o.queueOptions, store, repo), true,
+		func(ctx context.Context, q Queue) (int, error) { return q.Submit(ctx, spec, o.ends) })
 }
 
 // outputIn returns the OUTPUT of a job as a path in the repository.
@@ -360,7 +355,7 @@ func singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, g
 func (a *app) workerCommand() *cobra.Command {
 	var o queueOptions
 	var launched launchOptions
-	call := &queue.Call{}
+	var w queue.WorkerOptions
 	lease := ""
 	c := &cobra.Command{
 		Use: "worker [-- ARG...]", Short: "Run the jobs of queues, on this machine", Args: args(0, -1),
@@ -390,27 +385,26 @@ reached.`,
 			if err := launched.idle(c.Flags()); err != nil {
 				return err
 			}
-			for _, name := range call.Queues {
+			for _, name := range w.Queues {
 				if err := queue.CheckName("--queue", name); err != nil {
 					return err
 				}
 			}
-			labels, err := queue.CheckLabels(call.Labels)
-			if err != nil {
+			var err error
+			if w.Labels, err = queue.CheckLabels(w.Labels); err != nil {
 				return err
 			}
-			if call.Jobs < 1 || call.Jobs > 256 {
-				return usagef("-j %d: a worker runs from 1 to 256 jobs at once", call.Jobs)
+			if w.Jobs < 1 || w.Jobs > 256 {
+				return usagef("-j %d: a worker runs from 1 to 256 jobs at once", w.Jobs)
 			}
-			if !slices.Contains(engine.Sandboxes(), call.Sandbox) {
-				return usagef("--sandbox %s is not known; known: %s", call.Sandbox,
+			if !slices.Contains(engine.Sandboxes(), w.Sandbox) {
+				return usagef("--sandbox %s is not known; known: %s", w.Sandbox,
 					strings.Join(engine.Sandboxes(), ", "))
 			}
-			d, err := limit("--lease", lease)
-			if err != nil {
+			if w.Lease, err = limit("--lease", lease); err != nil {
 				return err
 			}
-			if d < time.Second {
+			if w.Lease < time.Second {
 				return usagef("--lease %s is too short; give at least one second", lease)
 			}
 			if launched.where != "" {
@@ -421,30 +415,28 @@ reached.`,
 				}
 				return a.launch(c.Context(), &launched, o.Server, args)
 			}
-			made, err := a.call("worker", &o)
+			at, err := a.connection(&o)
 			if err != nil {
 				return err
 			}
-			if call.Schedule && made.Root == "" {
+			if w.Schedule && at.Root == "" {
 				return usagef("--schedule needs a Git repository, and there is none here; change " +
 					"into one, or name it with --repo")
 			}
-			made.Queues, made.Labels, made.Jobs, made.Drain = call.Queues, labels, call.Jobs, call.Drain
-			made.Sandbox = call.Sandbox
-			made.Warm, made.Schedule, made.LeaseNS = call.Warm, call.Schedule, int64(d)
-			return a.do(made)
+			return a.useQueue("worker", at, true,
+				only(func(ctx context.Context, q Queue) error { return q.Work(ctx, w) }))
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&call.Queues, "queue", []string{queue.DefaultQueue}, "`NAME,…` of the queues")
-	f.StringSliceVar(&call.Labels, "label", nil,
+	f.StringSliceVar(&w.Queues, "queue", []string{queue.DefaultQueue}, "`NAME,…` of the queues")
+	f.StringSliceVar(&w.Labels, "label", nil,
 		"`LABEL,…` that the worker offers: it also takes jobs that require them; repeatable")
-	f.IntVarP(&call.Jobs, "jobs", "j", 1, "run `N` jobs at once")
-	f.StringVar(&call.Sandbox, "sandbox", "required",
+	f.IntVarP(&w.Jobs, "jobs", "j", 1, "run `N` jobs at once")
+	f.StringVar(&w.Sandbox, "sandbox", "required",
 		"least sandbox of the jobs: `MODE` strict, required, on or off; a notebook can only ask for more")
-	f.BoolVar(&call.Warm, "warm", false, "keep an interpreter started for the next job like the last one")
-	f.BoolVar(&call.Drain, "drain", false, "end when no job of the queues is waiting or running")
-	f.BoolVar(&call.Schedule, "schedule", false,
+	f.BoolVar(&w.Warm, "warm", false, "keep an interpreter started for the next job like the last one")
+	f.BoolVar(&w.Drain, "drain", false, "end when no job of the queues is waiting or running")
+	f.BoolVar(&w.Schedule, "schedule", false,
 		"also submit scheduled notebooks that are due, as markmill schedule serve does")
 	f.StringVar(&lease, "lease", "30s",
 		"`TIME` without a heartbeat after which another worker takes the jobs; the same for all workers of a queue")
@@ -452,6 +444,12 @@ reached.`,
 	o.flags(f)
 	launched.flags(f)
 	return c
+}
+
+// jobCall is what a command says about a job or a queue.
+type jobCall struct {
+	name, text, reason string
+	json               bool
 }
 
 func (a *app) queueCommand() *cobra.Command {
@@ -474,35 +472,60 @@ markmill approve and deny answer the requests of jobs.`,
 	for _, d := range []struct {
 		do, short, long, codes string
 		reason, json           bool
+		call                   func(ctx context.Context, q Queue, c jobCall) (int, error)
 	}{
 		{"show", "Show what happened to a job", "Prints the events of a job: who submitted it, which workers took " +
 			"it, each step, how it ended.",
-			"0 shown, 2 there is no such job, 3 the queue cannot be reached.", false, true},
+			"0 shown, 2 there is no such job, 3 the queue cannot be reached.", false, true,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) {
+				return exitPass, q.Show(ctx, c.name, c.json)
+			}},
 		{"follow", "Follow a job until it ends", "Prints the events of a job as they happen, until it ends.",
-			"0 the job has ended, 2 there is no such job, 3 the queue cannot be reached.", false, false},
+			"0 the job has ended, 2 there is no such job, 3 the queue cannot be reached.", false, false,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) { return exitPass, q.Follow(ctx, c.name) }},
 		{"fetch", "Fetch the record of a job that has ended", "Copies the record into .markmill/runs, byte " +
 			"for byte as the worker made it, verifies it, and writes the\nOUTPUT that was given to submit.",
 			"0 the run passed, 1 it failed, or the job has not ended, 2 there is no such job, 3 it was blocked, or " +
-				"the queue cannot\nbe reached.", false, true},
+				"the queue cannot\nbe reached.", false, true,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) { return q.Fetch(ctx, c.name, c.json) }},
 		{"cancel", "Cancel a job", "Cancels a waiting job. If it is running, its worker ends the run, whose record " +
 			"says who canceled it and why.", "0 it is canceled, or its worker was asked to, 2 there is no such " +
-			"job, 3 the queue cannot be reached.", true, false},
+			"job, 3 the queue cannot be reached.", true, false,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) {
+				return exitPass, q.Cancel(ctx, c.name, c.reason)
+			}},
 		{"steer", "Send a message to the agent that is working on a job", "Sends TEXT to the agent " +
 			"that is working on a step of a job, as markmill runs steer does for a run.\n" +
 			"The record says who sent it.", "0 it was handed over, " +
-			"2 no worker has the job, or no agent is working in it, 3 the queue cannot be reached.", false, false},
+			"2 no worker has the job, or no agent is working in it, 3 the queue cannot be reached.", false, false,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) {
+				return exitPass, q.Steer(ctx, c.name, c.text)
+			}},
 		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Running jobs continue. markmill queue " +
 			"list " +
-			"shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false},
+			"shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) {
+				return exitPass, q.Pause(ctx, c.name, c.reason)
+			}},
 		{"unpause", "Let workers take jobs of a paused queue again", "Ends the pause of a queue.",
-			"0 workers take jobs again, 2 it was not paused, 3 the queue cannot be reached.", true, false},
+			"0 workers take jobs again, 2 it was not paused, 3 the queue cannot be reached.", true, false,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) { return exitPass, q.Resume(ctx, c.name) }},
 		{"retry", "Put a job back into its queue", "Puts a failed, canceled or dead job back into " +
 			"its queue. It resumes its run if that was interrupted,\nor else starts a new one.", "0 it is queued " +
-			"again, 2 there is no such job, or it passed or is running, 3 the queue cannot be reached.", true, false},
-		{"pause-schedule", "", "", "", true, false},
-		{"resume-schedule", "", "", "", true, false},
+			"again, 2 there is no such job, or it passed or is running, 3 the queue cannot be reached.", true, false,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) {
+				return exitPass, q.Retry(ctx, c.name, c.reason)
+			}},
+		{"pause-schedule", "", "", "", true, false,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) {
+				return exitPass, q.ChangeSchedule(ctx, c.name, true, c.reason)
+			}},
+		{"resume-schedule", "", "", "", true, false,
+			func(ctx context.Context, q Queue, c jobCall) (int, error) {
+				return exitPass, q.ChangeSchedule(ctx, c.name, false, c.reason)
+			}},
 	} {
-		call := &queue.Call{}
+		call := &jobCall{}
 		what, like := "JOB", "train-2026-11"
 		if d.do == "pause" || d.do == "unpause" {
 			what, like = "QUEUE", "gpu"
@@ -517,34 +540,27 @@ markmill approve and deny answer the requests of jobs.`,
 			Long: d.long + "\n\nExit codes: " + d.codes, Example: "  markmill queue " + d.do + " " + like,
 			RunE: func(_ *cobra.Command, words []string) error {
 				if d.reason && d.short != "" {
-					if err := checkReason(call.Reason); err != nil {
+					if err := checkReason(call.reason); err != nil {
 						return err
 					}
-				}
-				do := d.do
-				if do == "unpause" {
-					do = "resume"
-				}
-				made, err := a.call(do, &o)
-				if err != nil {
-					return err
 				}
 				if err := queue.CheckName(what, words[0]); err != nil && d.short != "" {
 					return err
 				}
-				if made.Text = strings.Join(words[1:], ""); d.do == "steer" && strings.TrimSpace(made.Text) == "" {
+				if call.text = strings.Join(words[1:], ""); d.do == "steer" && strings.TrimSpace(call.text) == "" {
 					return usagef("steer needs a job and a text; the text is empty")
 				}
-				made.ID, made.Reason, made.JSON = words[0], call.Reason, call.JSON
-				return a.do(made)
+				call.name = words[0]
+				return a.inQueue("queue "+d.do, &o,
+					func(ctx context.Context, q Queue) (int, error) { return d.call(ctx, q, *call) })
 			},
 		}
 		if d.reason {
-			reasonFlag(sub, &call.Reason)
+			reasonFlag(sub, &call.reason)
 			sub.Example += " --reason 'wrong data'"
 		}
 		if d.json {
-			jsonFlag(sub, &call.JSON, "job")
+			jsonFlag(sub, &call.json, "job")
 		}
 		add(sub)
 	}
@@ -574,10 +590,6 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 					return err
 				}
 			}
-			made, err := a.call("list", o)
-			if err != nil {
-				return err
-			}
 			for _, s := range states {
 				if !slices.Contains(queue.States, queue.State(s)) {
 					return usagef("--state %s is not known; known: held, enqueued, unapproved, leased, running, "+
@@ -585,8 +597,8 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}
-			made.Filter, made.JSON = filter, asJSON
-			return a.do(made)
+			return a.inQueue("queue list", o,
+				only(func(ctx context.Context, q Queue) error { return q.List(ctx, filter, asJSON) }))
 		},
 	}
 	c.Flags().StringSliceVar(&states, "state", nil, "only jobs in a `STATE,…`")
@@ -607,12 +619,9 @@ queue retry puts one back into its queue.
 Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 		Example: "  markmill queue dead",
 		RunE: func(*cobra.Command, []string) error {
-			made, err := a.call("list", o)
-			if err != nil {
-				return err
-			}
-			made.Filter = queue.Filter{States: []queue.State{queue.StateDead}, Limit: 500}
-			return a.do(made)
+			dead := queue.Filter{States: []queue.State{queue.StateDead}, Limit: 500}
+			return a.inQueue("queue dead", o,
+				only(func(ctx context.Context, q Queue) error { return q.List(ctx, dead, false) }))
 		},
 	}
 }
@@ -627,12 +636,8 @@ removes them.
 Exit codes: 0 there are none, or they are removed; 1 there are some; 2 usage; 3 the queue cannot be reached.`,
 		Example: "  markmill queue verify\n  markmill queue verify --mend",
 		RunE: func(*cobra.Command, []string) error {
-			made, err := a.call("verify", o)
-			if err != nil {
-				return err
-			}
-			made.Mend = mend
-			return a.do(made)
+			return a.inQueue("queue verify", o,
+				func(ctx context.Context, q Queue) (int, error) { return q.Verify(ctx, mend) })
 		},
 	}
 	c.Flags().BoolVar(&mend, "mend", false, "remove them")
@@ -644,11 +649,13 @@ func (a *app) jobsRows(o *queueOptions) *cobra.Command {
 	return &cobra.Command{
 		Use: "rows", Hidden: true, Args: args(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			made, err := a.call("rows", o)
+			at, err := a.connection(o)
 			if err != nil {
 				return err
 			}
-			return a.do(made)
+			return a.useQueue("jobs rows", at, true, only(func(ctx context.Context, q Queue) error {
+				return q.Rows(ctx)
+			}))
 		},
 	}
 }
@@ -676,12 +683,8 @@ Exit codes: 0 removed, 2 usage, 3 the queue cannot be reached.`,
 			if keep < 0 {
 				return usagef("--keep %d; give 0 or more", keep)
 			}
-			made, err := a.call("prune", o)
-			if err != nil {
-				return err
-			}
-			made.AgeNS, made.Keep = int64(d), keep
-			return a.do(made)
+			return a.inQueue("queue prune", o,
+				only(func(ctx context.Context, q Queue) error { return q.Prune(ctx, d, keep) }))
 		},
 	}
 	c.Flags().StringVar(&age, "older-than", "30d", "remove jobs that ended longer ago than `TIME`, such as 30d or 12h")

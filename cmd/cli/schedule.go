@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,15 +16,6 @@ import (
 	"markmill/render/plain"
 	"markmill/runs"
 )
-
-// scheduledNotebooks is what schedule list --json prints.
-type scheduledNotebooks struct {
-	Notebooks []schedule.Listed `json:"notebooks"` // by their paths
-	// Looked is when somebody looked last what is due; the zero time is never.
-	Looked time.Time `json:"looked,omitzero"`
-	// Warning says that nothing runs what is due, as markmill doctor does; "" where all is well.
-	Warning string `json:"warning,omitzero"`
-}
 
 func (a *app) scheduleCommand() *cobra.Command {
 	return groupOf("schedule", "list, pause and run the notebooks that are scheduled; install a timer; serve",
@@ -86,12 +76,12 @@ Exit codes: 0 listed, 2 a schedule has a mistake.`,
 }
 
 // scheduled lists the scheduled notebooks with their states.
-func (a *app) scheduled(ctx context.Context, store runs.Store, src *worktree.Source) (*scheduledNotebooks, error) {
+func (a *app) scheduled(ctx context.Context, store runs.Store, src *worktree.Source) (*schedules.Listing, error) {
 	found, err := schedules.Find(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	doc := &scheduledNotebooks{Notebooks: []schedule.Listed{}, Looked: schedules.LastBeat(store).Time}
+	doc := &schedules.Listing{Notebooks: []schedule.Listed{}, Looked: schedules.LastBeat(store).Time}
 	for _, n := range found {
 		one := schedule.Listed{Notebook: n.Path, Cron: n.Cron, Timezone: n.Timezone}
 		state, err := schedules.Keep(store, n.Path).Load()
@@ -112,7 +102,7 @@ func (a *app) scheduled(ctx context.Context, store runs.Store, src *worktree.Sou
 	return doc, nil
 }
 
-func (a *app) printScheduled(doc *scheduledNotebooks) error {
+func (a *app) printScheduled(doc *schedules.Listing) error {
 	if len(doc.Notebooks) == 0 {
 		a.tell("no notebook here is scheduled\n")
 		return nil
@@ -123,11 +113,11 @@ func (a *app) printScheduled(doc *scheduledNotebooks) error {
 	for _, n := range doc.Notebooks {
 		next, last, says := "-", "-", n.Error
 		if !n.Next.IsZero() {
-			next = n.Next.Format(dueFormat)
+			next = n.Next.Format(schedules.TimeFormat)
 		}
 		if s := n.State; s != nil {
 			if s.Run != nil {
-				last = s.Run.Due.In(n.Next.Location()).Format(dueFormat) + " " + dueStatus(s.Run)
+				last = s.Run.Due.In(n.Next.Location()).Format(schedules.TimeFormat) + " " + dueStatus(s.Run)
 			}
 			switch {
 			case s.Paused != nil:
@@ -137,7 +127,8 @@ func (a *app) printScheduled(doc *scheduledNotebooks) error {
 			case says == "" && s.Run != nil && s.Run.Error != "":
 				says = s.Run.Error
 			case says == "" && s.Skipped != nil && (s.Run == nil || s.Run.Due.Before(s.Skipped.Due)):
-				says = "skipped " + s.Skipped.Due.In(n.Next.Location()).Format(dueFormat) + ": " + s.Skipped.Why
+				due := s.Skipped.Due.In(n.Next.Location()).Format(schedules.TimeFormat)
+				says = "skipped " + due + ": " + s.Skipped.Why
 			}
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", plain.OneLine(n.Notebook), plain.OneLine(n.Cron),
@@ -153,9 +144,6 @@ func (a *app) printScheduled(doc *scheduledNotebooks) error {
 	}
 	return nil
 }
-
-// dueFormat is how due times are shown: with their offset, which differs twice a year.
-const dueFormat = "2006-01-02 15:04 -07:00"
 
 func dueStatus(r *schedule.Run) string {
 	switch {
@@ -194,7 +182,7 @@ Exit codes: 0 printed, 2 the notebook is not scheduled, or its schedule has a mi
 				if at = nb.Times.Next(at); at.IsZero() {
 					break
 				}
-				if err := say(a.stdout, "%s\n", at.Format(dueFormat)); err != nil {
+				if err := say(a.stdout, "%s\n", at.Format(schedules.TimeFormat)); err != nil {
 					return err
 				}
 			}

@@ -30,7 +30,7 @@ func (a *app) unwatched(ctx context.Context, store runs.Store, src *worktree.Sou
 		a.tell("markmill: it is not known whether the system runs what is due: %s\n", plain.OneLine(err.Error()))
 	}
 	looked, now := schedules.LastBeat(store), a.now()
-	since, last := looked.Time, "the last was "+looked.By+" at "+looked.Time.Local().Format(dueFormat)
+	since, last := looked.Time, "the last was "+looked.By+" at "+looked.Time.Local().Format(schedules.TimeFormat)
 	switch {
 	case looked.Time.IsZero() && kind == "":
 		return fmt.Sprintf("%s scheduled, and nothing runs what is due: let markmill schedule install --write have "+
@@ -47,7 +47,7 @@ func (a *app) unwatched(ctx context.Context, store runs.Store, src *worktree.Sou
 		}
 		if due := n.Times.Newest(since, now.Add(-overdue), n.Times.Zone); !due.IsZero() {
 			return fmt.Sprintf("%s was due at %s, and nobody has looked since (%s): see whether the timer, cron or "+
-				"scheduler runs", n.Path, due.Format(dueFormat), last), nil
+				"scheduler runs", n.Path, due.Format(schedules.TimeFormat), last), nil
 		}
 	}
 	return "", nil

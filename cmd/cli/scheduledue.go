@@ -308,7 +308,7 @@ func (d *dueRuns) run(ctx context.Context, n *schedules.Notebook, keep *schedule
 		return err
 	}
 	if !d.quiet {
-		d.tell("markmill: %s is due: %s\n", n.Path, due.Format(dueFormat))
+		d.tell("markmill: %s is due: %s\n", n.Path, due.Format(schedules.TimeFormat))
 	}
 	o := defaultRunOptions()
 	o.progress = !d.quiet

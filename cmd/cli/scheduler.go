@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"markmill/engine/queue"
@@ -23,16 +25,16 @@ Exit codes: 0 it was stopped, 2 usage, 3 the queue cannot be reached.`,
 			if err := queue.CheckName("--queue", to); err != nil {
 				return err
 			}
-			call, err := a.call("scheduler", &o)
+			at, err := a.connection(&o)
 			if err != nil {
 				return err
 			}
-			if call.Root == "" {
+			if at.Root == "" {
 				return usagef("a scheduler is for the notebooks of a Git repository, and there is none here; " +
 					"change into one")
 			}
-			call.Queues = []string{to}
-			return a.do(call)
+			return a.useQueue("scheduler", at, true,
+				only(func(ctx context.Context, q Queue) error { return q.Schedule(ctx, to) }))
 		},
 	}
 	c.Flags().StringVar(&to, "queue", to, "`NAME` of the queue that the jobs go to")

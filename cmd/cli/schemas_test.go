@@ -16,13 +16,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"markmill/cmd/api"
 	"markmill/cmd/api/bisect"
 	"markmill/cmd/api/exchange"
 	"markmill/cmd/api/maintenance"
 	"markmill/cmd/api/mergereview"
 	"markmill/cmd/api/retest"
+	"markmill/cmd/api/schedules"
 	"markmill/cmd/api/status"
 	"markmill/cmd/api/summary"
+	"markmill/cmd/markmill/child"
 	"markmill/cmd/markmill/mcp"
 	"markmill/engine/queue"
 	"markmill/engine/queue/notify"
@@ -76,7 +79,7 @@ func jsonDocuments() map[string]struct {
 		"runs-stats": {reflect.TypeFor[runStats](), "What markmill list --stats --notebook prints"},
 		"runs-trace": {reflect.TypeFor[tracedRun](),
 			"What markmill show prints: --trace the parts of a run and their times"},
-		"schedule-list": {reflect.TypeFor[scheduledNotebooks](),
+		"schedule-list": {reflect.TypeFor[schedules.Listing](),
 			"What markmill schedule list prints: the scheduled notebooks, and what is known of each"},
 		"runs-maintenance": {reflect.TypeFor[maintenance.Report](),
 			"What markmill runs sizes prints: what is kept, and what pruning would remove"},
@@ -87,7 +90,7 @@ func jsonDocuments() map[string]struct {
 		"apply":    {reflect.TypeFor[appliedRun](), "What markmill apply prints"},
 		"approval": {reflect.TypeFor[runs.Approval](), "What markmill approve and deny print"},
 		"check":    {reflect.TypeFor[checkedNotebooks](), "What markmill check prints"},
-		"inspect":  {reflect.TypeFor[inspected](), "What markmill check --show and run --help-notebook print"},
+		"inspect":  {reflect.TypeFor[api.Inspected](), "What markmill check --show and run --help-notebook print"},
 		"diff": {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})),
 			"What markmill diff prints; docs/review.md says more of its members"},
 		"review": {reflect.TypeFor[review.Review](),
@@ -123,7 +126,7 @@ func jsonDocuments() map[string]struct {
 		"scraps":  {reflect.TypeFor[scrapsDocument](), "What markmill notebook scraps prints"},
 		"strip":   {reflect.TypeFor[strippable](), "What markmill notebook strip --check prints"},
 		"version": {reflect.TypeFor[build](), "What markmill version prints"},
-		"error": {reflect.TypeFor[jsonError](),
+		"error": {reflect.TypeFor[child.Errors](),
 			"What a command that was asked for JSON prints when it ends with an error of its own, such as an option " +
 				"or a notebook that is wrong"},
 	}
@@ -138,11 +141,11 @@ func TestSchemas(t *testing.T) {
 		m := &schemaMaker{said: said, defs: map[string]any{}}
 		schema := m.object(doc.of)
 		properties := schema["properties"].(map[string]any)
-		properties["schema"] = map[string]any{"const": schemaOf(name),
+		properties["schema"] = map[string]any{"const": api.SchemaOf(name),
 			"description": "the name of this document, and its version"}
 		schema["required"] = append([]string{"schema"}, schema["required"].([]string)...)
-		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", schemaOf(name)
-		schema["title"] = schemaOf(name)
+		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", api.SchemaOf(name)
+		schema["title"] = api.SchemaOf(name)
 		schema["description"] = doc.about +
 			". Members are only ever added to a version: readers ignore those that they do not know."
 		if len(m.defs) > 0 {
@@ -278,8 +281,10 @@ func comments(t *testing.T) map[string]string {
 		"../../render/review": "markmill/render/review", "../api/retest": "markmill/cmd/api/retest",
 		"../api/doctor": "markmill/cmd/api/doctor", "../api/status": "markmill/cmd/api/status",
 		"../../render/fresh": "markmill/render/fresh", "../../engine/schedule": "markmill/engine/schedule",
-		"../api/summary":  "markmill/cmd/api/summary",
-		"../markmill/mcp": "markmill/cmd/markmill/mcp"} {
+		"../api/summary": "markmill/cmd/api/summary", "../api": "markmill/cmd/api",
+		"../api/schedules":  "markmill/cmd/api/schedules",
+		"../markmill/child": "markmill/cmd/markmill/child",
+		"../markmill/mcp":   "markmill/cmd/markmill/mcp"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)

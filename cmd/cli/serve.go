@@ -50,7 +50,7 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 			defer stop()
 			o.Program, o.Version, o.Root, o.User = program, version().Version, root, a.userName()
 			o.Queue = o.queue.words()
-			o.Desk = a.server.Desk(*a.callFor("desk", &o.queue, a.storeAt(api.RootOf(src)), src))
+			o.Connection = a.connectionOf(&o.queue, a.storeAt(api.RootOf(src)), src)
 			return a.server.Serve(ctx, a.stdout, o.Options)
 		},
 	}

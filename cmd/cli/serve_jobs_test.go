@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	jobs "markmill/cmd/markmill-server/queue"
-	"markmill/cmd/markmill-server/workbench"
 	"markmill/engine/queue"
 	"markmill/notebooks/codec"
 )
@@ -25,10 +23,10 @@ func jobDesk(t *testing.T, files map[string]string) *desk {
 	return newDesk(t, root, "run")
 }
 
-// queueDesk connects a workbench to the queue, as markmill serve does.
-func queueDesk(root string) workbench.Desk {
-	return jobs.Desk(queue.Call{Root: root, Store: filepath.Join(root, ".markmill"),
-		Server: queue.Server{URL: os.Getenv("MARKMILL_NATS")}})
+// queueDesk is the queue of a workbench, as markmill serve has it.
+func queueDesk(root string) queue.Connection {
+	return queue.Connection{Root: root, Store: filepath.Join(root, ".markmill"),
+		Server: queue.Server{URL: os.Getenv("MARKMILL_NATS")}}
 }
 
 // mustRun runs the program in the repository of the workbench.

@@ -51,7 +51,7 @@ func newPeopleDesk(t *testing.T, change func(*workbench.Options)) *peopleDesk {
 		d.tokens[role] = token
 	}
 	o := workbench.Options{Program: builtProgram(t), Version: "test", Root: d.root, Listen: "127.0.0.1:0",
-		User: "tester", Tokens: d.file, Desk: queueDesk(d.root)}
+		User: "tester", Tokens: d.file, Connection: queueDesk(d.root)}
 	if change != nil {
 		change(&o)
 	}

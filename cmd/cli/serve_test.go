@@ -45,7 +45,7 @@ func newDesk(t *testing.T, root, role string) *desk {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	o := workbench.Options{Program: builtProgram(t), Version: "test", Root: root, Listen: "127.0.0.1:0", User: "tester",
-		Desk: queueDesk(root)}
+		Connection: queueDesk(root)}
 	o.Role = role
 	go func() { ended <- workbench.Serve(ctx, writer, o) }()
 	t.Cleanup(func() {

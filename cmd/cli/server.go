@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/markmill-server/workbench"
 	"markmill/cmd/markmill/child"
+	"markmill/engine"
 	"markmill/engine/queue"
 )
 
@@ -27,14 +29,46 @@ const (
 
 // Server is what markmill-server does. markmill has none.
 type Server struct {
-	// Queue does a call of the queue, and returns the exit code.
-	Queue func(call queue.Call, stdin io.Reader, stdout, stderr io.Writer) (int, error)
-	// Desk connects the workbench to the queue of a call.
-	Desk func(call queue.Call) workbench.Desk
+	// Queue connects to the queue for a command, and calls do, whose context a signal ends. It returns the exit code.
+	// writes says that do may put larger files into the queue.
+	Queue func(at queue.Connection, command string, writes bool, stdin io.Reader, stdout, stderr io.Writer,
+		do func(context.Context, Queue) (int, error)) (int, error)
 	// Serve serves the workbench until ctx ends.
 	Serve func(ctx context.Context, stdout io.Writer, o workbench.Options) error
 	// AddToken adds a person to a file of people, and returns the person's token.
 	AddToken func(file, name, role string) (token string, err error)
+}
+
+// Queue is a connection to the queue, with what its commands do: *queue.Client of markmill-server. Where it returns an
+// exit code, the command ends with that.
+type Queue interface {
+	Submit(ctx context.Context, spec *queue.Spec, o queue.SubmitOptions) (int, error)
+	Work(ctx context.Context, o queue.WorkerOptions) error
+	Schedule(ctx context.Context, to string) error
+	ChangeSchedule(ctx context.Context, notebook string, pause bool, reason string) error
+	Rows(ctx context.Context) error
+
+	List(ctx context.Context, f queue.Filter, asJSON bool) error
+	Verify(ctx context.Context, mend bool) (int, error)
+	Show(ctx context.Context, job string, asJSON bool) error
+	Follow(ctx context.Context, job string) error
+	Fetch(ctx context.Context, job string, asJSON bool) (int, error)
+	Cancel(ctx context.Context, job, reason string) error
+	Retry(ctx context.Context, job, reason string) error
+	Steer(ctx context.Context, job, text string) error
+	Answer(ctx context.Context, job string, reply engine.Reply, asJSON bool) error
+	Pause(ctx context.Context, name, reason string) error
+	Resume(ctx context.Context, name string) error
+	Prune(ctx context.Context, age time.Duration, keep int) error
+
+	DeliverAlerts(ctx context.Context, targets map[string]engine.AlertTarget, patience time.Duration, quiet bool) (int,
+		error)
+	ListAlerts(ctx context.Context, open bool, limit int, asJSON bool) error
+	ShowAlert(ctx context.Context, alert string, asJSON bool) error
+	RetryAlert(ctx context.Context, alert, reason string) (int, error)
+	Mute(ctx context.Context, m queue.Mute) error
+	Unmute(ctx context.Context, m queue.Mute) error
+	ListMutes(ctx context.Context, asJSON bool) error
 }
 
 // serverCommands are the commands of markmill-server, with all below them. approve and deny start it for a job.
@@ -100,12 +134,29 @@ func (w *world) program() (string, error) {
 	return os.Executable()
 }
 
-// do does a call of the queue.
-func (a *app) do(call *queue.Call) (err error) {
-	if call.Program, err = a.program(); err != nil {
+// queueDo is what a command does with the queue.
+type queueDo func(context.Context, Queue) (int, error)
+
+// only is the queueDo of a command that ends with 0 unless it fails.
+func only(do func(context.Context, Queue) error) queueDo {
+	return func(ctx context.Context, q Queue) (int, error) { return exitPass, do(ctx, q) }
+}
+
+// inQueue has a command work with the queue of the repository around the working directory or --repo.
+func (a *app) inQueue(command string, o *queueOptions, do queueDo) error {
+	at, err := a.connection(o)
+	if err != nil {
 		return err
 	}
-	code, err := a.server.Queue(*call, a.stdin, a.stdout, a.stderr)
+	return a.useQueue(command, at, false, do)
+}
+
+// useQueue is inQueue for a given connection. writes says that do may put larger files into the queue.
+func (a *app) useQueue(command string, at queue.Connection, writes bool, do queueDo) (err error) {
+	if at.Program, err = a.program(); err != nil {
+		return err
+	}
+	code, err := a.server.Queue(at, command, writes, a.stdin, a.stdout, a.stderr, do)
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,21 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 
 	"markmill/cmd/cli"
 	"markmill/cmd/markmill-server/queue"
 	"markmill/cmd/markmill-server/serve"
+	jobs "markmill/engine/queue"
 )
 
 func main() {
-	os.Exit(cli.Main(&cli.Server{Queue: queue.Do, Desk: queue.Desk, Serve: serve.Serve, AddToken: serve.AddToken}))
+	os.Exit(cli.Main(&cli.Server{Serve: serve.Serve, AddToken: serve.AddToken,
+		Queue: func(at jobs.Connection, command string, writes bool, stdin io.Reader, stdout, stderr io.Writer,
+			do func(context.Context, cli.Queue) (int, error)) (int, error) {
+			return queue.Use(at, command, writes, stdin, stdout, stderr,
+				func(ctx context.Context, c *queue.Client) (int, error) { return do(ctx, c) })
+		}}))
 }

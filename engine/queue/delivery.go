@@ -36,6 +36,14 @@ type Receipt struct {
 	Why    string    `json:"why,omitzero"`  // their reason
 }
 
+// Error is why the last try failed; "" if it did not, or there was none.
+func (r *Receipt) Error() string {
+	if len(r.Tries) == 0 {
+		return ""
+	}
+	return r.Tries[len(r.Tries)-1].Error
+}
+
 // Try is one attempt, or a person's action.
 type Try struct {
 	Time  time.Time `json:"time"`

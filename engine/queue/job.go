@@ -236,9 +236,9 @@ func (h *History) Record() []File {
 	return last.Files
 }
 
-// Attendance is a worker and the time since its last message, by the server's clock: those of the workers and of the
+// Presence is a worker and the time since its last message, by the server's clock: those of the workers and of the
 // caller do not matter.
-type Attendance struct {
+type Presence struct {
 	Worker
 	Silent time.Duration `json:"silent_ns"`
 }
@@ -247,7 +247,7 @@ type Attendance struct {
 const slack = 2 * time.Second
 
 // Gone reports whether the leases of the worker have expired: it has ended, or was silent for longer than they last.
-func (a *Attendance) Gone() bool {
+func (a *Presence) Gone() bool {
 	return a.Ended || a.LeaseNS > 0 && a.Silent > time.Duration(a.LeaseNS)+slack
 }
 
@@ -255,7 +255,7 @@ func (a *Attendance) Gone() bool {
 func (s State) Leased() bool { return s == StateLeased || s == StateRunning }
 
 // Expired reports whether the lease of a job is over, and no other worker has taken the job yet.
-func (j *Job) Expired(workers []Attendance) bool {
+func (j *Job) Expired(workers []Presence) bool {
 	if !j.State.Leased() {
 		return false
 	}

@@ -73,13 +73,13 @@ func TestSettle(t *testing.T) {
 
 // TestExpired: a lease is over when its worker has ended, was silent for longer, or is forgotten.
 func TestExpired(t *testing.T) {
-	worker := func(silent time.Duration, ended bool) []Attendance {
-		return []Attendance{{Worker: Worker{Name: "other"}}, {Worker: Worker{Name: "w", Ended: ended,
+	worker := func(silent time.Duration, ended bool) []Presence {
+		return []Presence{{Worker: Worker{Name: "other"}}, {Worker: Worker{Name: "w", Ended: ended,
 			LeaseNS: int64(30 * time.Second)}, Silent: silent}}
 	}
 	for _, c := range []struct {
 		state   State
-		workers []Attendance
+		workers []Presence
 		want    bool
 	}{
 		{StateRunning, worker(11*time.Second, false), false}, {StateLeased, worker(33*time.Second, false), true},

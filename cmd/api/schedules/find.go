@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"markmill/cmd/api/files"
 	"markmill/engine/schedule"
@@ -25,6 +26,18 @@ type Notebook struct {
 	Times schedule.Times
 	Err   error // why it cannot run when it is due
 }
+
+// Listing is what markmill schedule list --json prints.
+type Listing struct {
+	Notebooks []schedule.Listed `json:"notebooks"` // by their paths
+	// Looked is when somebody looked last what is due; the zero time is never.
+	Looked time.Time `json:"looked,omitzero"`
+	// Warning says that nothing runs what is due, as markmill doctor does; "" where all is well.
+	Warning string `json:"warning,omitzero"`
+}
+
+// TimeFormat is how due times are shown: with their offset, which differs twice a year.
+const TimeFormat = "2006-01-02 15:04 -07:00"
 
 // Find lists the scheduled notebooks at or below paths, or of the whole checkout without any: those that Git does not
 // ignore, and not in hidden folders. An output has the front matter of its notebook, and is none.

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/signing"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
@@ -19,71 +17,65 @@ import (
 	"markmill/runs"
 )
 
-// answer approves or denies the request of a job's run. It reads the record of that run and answers as markmill approve
+// Answer approves or denies the request of a job's run. It reads the record of that run and answers as markmill approve
 // does for a local run, but the answer goes into the queue.
-func (p *program) answer(ctx context.Context) (int, error) {
-	h, err := p.q.Job(ctx, p.ID)
+func (c *Client) Answer(ctx context.Context, job string, reply engine.Reply, asJSON bool) error {
+	h, err := c.Queue.Job(ctx, job)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	asked := h.Asked()
 	if h.State != queue.StateUnapproved || asked == nil {
-		return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("job %s waits for no approval: "+
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("job %s waits for no approval: "+
 			"it is %s", h.ID, h.State), Hint: "markmill queue list --state unapproved lists those that do"}
 	}
-	if p.Root == "" {
-		return 0, &notebooks.Error{Kind: notebooks.KindOption, Msg: "the policy of the repository says which " +
+	if c.Root == "" {
+		return &notebooks.Error{Kind: notebooks.KindOption, Msg: "the policy of the repository says which " +
 			"approvals count, and there is no repository here", Hint: "change into it, or name it with --repo"}
 	}
 	dir, err := os.MkdirTemp("", "markmill-approval-")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer os.RemoveAll(dir)
-	src, err := worktree.Open(p.Root)
+	src, err := worktree.Open(c.Root)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	run, err := p.asking(ctx, h, asked, dir, src)
+	run, err := c.asking(ctx, h, asked, dir, src)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	eng, _, err := api.NewEngine(p.Root)
+	eng, _, err := api.NewEngine(c.Root)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	eng.User = p.User
-	reply := engine.Reply{Deny: p.Answer.Deny, Expires: time.Duration(p.Answer.ExpiresNS), Comment: p.Answer.Comment}
-	if file := p.Answer.Key; file != "" {
-		reply.Sign = func(text []byte) ([]byte, error) {
-			return signing.Key{File: file, Ask: p.stderr}.Sign(runs.ApprovalNamespace, text)
-		}
-	}
+	eng.User = c.User
 	got, err := eng.AnswerJob(run, dir, src, reply)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	// An approval counts only for runs that start after it, and the worker's clock may be behind this one.
-	e := &queue.Entry{Kind: queue.Answered, Time: got.Time, By: p.User, Reason: got.Answer, Run: asked.Run,
+	e := &queue.Entry{Kind: queue.Answered, Time: got.Time, By: c.User, Reason: got.Answer, Run: asked.Run,
 		NotBefore: got.Time, Answer: got.Text, Signature: got.Signature}
 	if got.Comment != "" {
 		e.Reason += ": " + got.Comment
 	}
-	if _, err := p.q.Answer(ctx, h.ID, e); err != nil {
-		return 0, err
+	if _, err := c.Queue.Answer(ctx, h.ID, e); err != nil {
+		return err
 	}
-	if p.JSON {
-		return exitPass, p.print("approval", got.Approval)
+	if asJSON {
+		return c.print("approval", got.Approval)
 	}
-	_, err = fmt.Fprint(p.stderr, terminal.Answer(got.Approval, run.Started.Notebook))
-	return exitPass, err
+	_, err = fmt.Fprint(c.stderr, terminal.Answer(got.Approval, run.Started.Notebook))
+	return err
 }
 
 // asking writes the record of the requesting run into a folder, and returns the run if the record verifies and is a run
 // of what was submitted.
-func (p *program) asking(ctx context.Context, h *queue.History, asked *queue.Entry, dir string, src *worktree.Source) (
+func (c *Client) asking(ctx context.Context, h *queue.History, asked *queue.Entry, dir string, src *worktree.Source) (
 	*runs.Run, error) {
-	if err := p.write(ctx, asked.Files, dir); err != nil {
+	if err := c.write(ctx, asked.Files, dir); err != nil {
 		return nil, err
 	}
 	v, err := api.VerifyRecord(runs.At(dir), src, runs.Signers{})
@@ -115,14 +107,14 @@ func unanswerable(v *runs.Verification, h *queue.History, asked *queue.Entry) st
 }
 
 // request reads the approval request of a job's run.
-func (p *program) request(ctx context.Context, h *queue.History) (*runs.ApprovalRequest, error) {
+func (c *Client) request(ctx context.Context, h *queue.History) (*runs.ApprovalRequest, error) {
 	asked := h.Asked()
 	i := slices.IndexFunc(asked.Files, func(f queue.File) bool { return f.Path == runs.RequestFile })
 	if i < 0 {
 		return nil, fmt.Errorf("the run that asks for an approval has no %s", runs.RequestFile)
 	}
 	var text bytes.Buffer
-	if err := p.q.Get(ctx, asked.Files[i], &text); err != nil {
+	if err := c.Queue.Get(ctx, asked.Files[i], &text); err != nil {
 		return nil, err
 	}
 	request := &runs.ApprovalRequest{}

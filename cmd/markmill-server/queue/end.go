@@ -13,7 +13,8 @@ import (
 	"markmill/runs"
 )
 
-// What the end of a run means for its job. The functions return a message for the log; an error is one of the queue.
+// What the end of a run means for its job. The functions return a message for the log; an error is one of the queue,
+// whose calls outlast a stopped run.
 
 const (
 	firstBackoff = 2 * time.Second
@@ -25,23 +26,20 @@ func backoff(n int) time.Duration {
 	return min(firstBackoff<<min(max(n-1, 0), 16), mostBackoff)
 }
 
-// told returns the context for calls of the queue, which outlasts a stopped run.
-func told() context.Context { return context.Background() }
-
 // giveBack releases the job to its queue, to be resumed after a time.
 func (a *attempt) giveBack(why string, after time.Duration) (string, error) {
 	why = plain.Cut(plain.OneLine(why), 500)
 	e := &queue.Entry{Kind: queue.Released, Reason: why, NotBefore: time.Now().Add(after).UTC()}
-	return "given back: " + why, a.lease.Release(told(), e)
+	return "given back: " + why, a.lease.Release(context.Background(), e)
 }
 
 // refuse ends a job that no worker can run.
 func (a *attempt) refuse(why error) (string, error) {
 	words := plain.Cut(plain.OneLine(why.Error()), 500)
-	if err := a.q.TellFailed(told(), a.spec, &a.lease.Job.Job, words, time.Now()); err != nil {
+	if err := a.Queue.TellFailed(context.Background(), a.spec, &a.lease.Job.Job, words, time.Now()); err != nil {
 		return "", err
 	}
-	return "refused: " + words, a.lease.End(told(), &queue.Entry{Kind: queue.Failed, Reason: words})
+	return "refused: " + words, a.lease.End(context.Background(), &queue.Entry{Kind: queue.Failed, Reason: words})
 }
 
 // cut handles a run that was stopped, by a cancellation or with its worker. result is nil if it had not begun.
@@ -58,7 +56,7 @@ func (a *attempt) cut(ctx context.Context, result *engine.Result) (string, error
 			return "", err
 		}
 	}
-	return a.reason().Error(), a.lease.End(told(), e)
+	return a.reason().Error(), a.lease.End(context.Background(), e)
 }
 
 // asks reports whether a run was blocked only by an approval that somebody may still give.
@@ -77,7 +75,7 @@ func (a *attempt) ask(dir string, run *runs.Run) (string, error) {
 	if err := a.attach(e, dir, run); err != nil {
 		return "", err
 	}
-	return words, a.lease.Ask(told(), e)
+	return words, a.lease.Ask(context.Background(), e)
 }
 
 // denied reports whether a person denied the approval; a retry would not change that.
@@ -96,8 +94,8 @@ func (a *attempt) ended(dir string, run *runs.Run) (string, error) {
 		if tried := a.lease.Job.Tried + 1; tried <= a.spec.Retries && !denied(run) {
 			wait := backoff(tried)
 			words := fmt.Sprintf("%s; retry %d of %d", e.Reason, tried, a.spec.Retries)
-			return words, a.lease.Release(told(), &queue.Entry{Kind: queue.Released, Anew: true, Reason: words,
-				NotBefore: time.Now().Add(wait).UTC()})
+			e = &queue.Entry{Kind: queue.Released, Anew: true, Reason: words, NotBefore: time.Now().Add(wait).UTC()}
+			return words, a.lease.Release(context.Background(), e)
 		}
 		if a.spec.Retries > 0 && !denied(run) {
 			e.Kind = queue.Dead
@@ -109,7 +107,7 @@ func (a *attempt) ended(dir string, run *runs.Run) (string, error) {
 	if err := a.alert(run); err != nil {
 		return "", err
 	}
-	return string(e.Kind), a.lease.End(told(), e)
+	return string(e.Kind), a.lease.End(context.Background(), e)
 }
 
 // attach publishes the whole record of a run, and adds it to the last entry of its job, if the record verifies.
@@ -158,7 +156,7 @@ func (a *attempt) put(record *runs.Record, name string) (_ queue.File, changed b
 	if was, ok := a.sent[key]; ok && was.Bytes == info.Size() && was.time.Equal(info.ModTime()) {
 		return was.File, false, nil
 	}
-	file, err := a.q.Put(told(), name, f)
+	file, err := a.Queue.Put(context.Background(), name, f)
 	if err == nil {
 		a.sent[key] = sentFile{file, info.ModTime()}
 	}

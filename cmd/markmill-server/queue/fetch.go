@@ -34,7 +34,7 @@ const askTime = 20 * time.Second
 const atOnce = 4
 
 // write writes files from the queue into a folder, and nowhere else.
-func (p *program) write(ctx context.Context, list []queue.File, to string) error {
+func (c *Client) write(ctx context.Context, list []queue.File, to string) error {
 	root, err := os.OpenRoot(to)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (p *program) write(ctx context.Context, list []queue.File, to string) error
 			if err != nil {
 				return err
 			}
-			return errors.Join(p.q.Get(ctx, file, f), f.Close())
+			return errors.Join(c.Queue.Get(ctx, file, f), f.Close())
 		})
 	}
 	return group.Wait()
@@ -63,20 +63,20 @@ var errThere = errors.New("it is there")
 
 // fetch copies the record of an ended job into the store, as if it had run here, and writes OUTPUT. It returns the run;
 // "" for a job without one.
-func (p *program) fetch(ctx context.Context, h *queue.History) (runs.RunID, error) {
+func (c *Client) fetch(ctx context.Context, h *queue.History) (runs.RunID, error) {
 	list := h.Record()
 	if len(list) == 0 {
 		return "", nil
 	}
-	store, id := runs.Store{Dir: p.Store}, h.Run
+	store, id := runs.Store{Dir: c.Store}, h.Run
 	err := store.Admit(id, func(to string) error {
-		if err := p.write(ctx, list, to); err != nil {
+		if err := c.write(ctx, list, to); err != nil {
 			return err
 		}
 		got := runs.At(to)
 		var src *worktree.Source
-		if p.Root != "" {
-			src, _ = worktree.Open(p.Root) // without it the commits are checked with the bundle alone
+		if c.Root != "" {
+			src, _ = worktree.Open(c.Root) // without it the commits are checked with the bundle alone
 		}
 		v, err := api.VerifyRecord(got, src, runs.Signers{})
 		switch {
@@ -104,72 +104,72 @@ func (p *program) fetch(ctx context.Context, h *queue.History) (runs.RunID, erro
 	if err != nil && !errors.Is(err, errThere) {
 		return "", err
 	}
-	to, err := p.outputOf(h.ID)
+	to, err := c.outputOf(h.ID)
 	if err != nil {
 		return "", err
 	}
-	return id, p.output(ctx, to, id)
+	return id, c.output(ctx, to, id)
 }
 
 // outputs is the folder where a store notes the OUTPUT of each job that it has submitted: what an entry says may come
 // from anybody who may publish.
-func (p *program) outputs(job ...string) string { return p.dir(append([]string{"outputs"}, job...)...) }
+func (c *Client) outputs(job ...string) string { return c.dir(append([]string{"outputs"}, job...)...) }
 
 // noteOutput notes the OUTPUT of a job, unless the store has one.
-func (p *program) noteOutput(spec *queue.Spec) error {
+func (c *Client) noteOutput(spec *queue.Spec) error {
 	if spec.Output == "" {
 		return nil
 	}
-	if _, err := os.Lstat(p.outputs(spec.ID)); err == nil {
+	if _, err := os.Lstat(c.outputs(spec.ID)); err == nil {
 		return nil
 	}
 	err := queue.CheckOutput(spec.Output)
 	if err == nil {
-		err = os.MkdirAll(p.outputs(), 0o755)
+		err = os.MkdirAll(c.outputs(), 0o755)
 	}
 	if err != nil {
 		return err
 	}
-	return runs.WriteFile(p.outputs(spec.ID), []byte(spec.Output))
+	return runs.WriteFile(c.outputs(spec.ID), []byte(spec.Output))
 }
 
 // outputOf returns the absolute path of the OUTPUT of a job that this store has submitted; "" for none.
-func (p *program) outputOf(job string) (string, error) {
-	text, err := os.ReadFile(p.outputs(job))
-	if errors.Is(err, fs.ErrNotExist) || p.Root == "" {
+func (c *Client) outputOf(job string) (string, error) {
+	text, err := os.ReadFile(c.outputs(job))
+	if errors.Is(err, fs.ErrNotExist) || c.Root == "" {
 		return "", nil
 	}
 	if err == nil {
 		err = queue.CheckOutput(string(text))
 	}
-	return filepath.Join(p.Root, filepath.FromSlash(string(text))), err
+	return filepath.Join(c.Root, filepath.FromSlash(string(text))), err
 }
 
 // forgetOutputs removes the notes of jobs that are not in the queue any more.
-func (p *program) forgetOutputs(ctx context.Context) error {
-	list, err := os.ReadDir(p.outputs())
+func (c *Client) forgetOutputs(ctx context.Context) error {
+	list, err := os.ReadDir(c.outputs())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, note := range list {
-		_, there, cerr := p.q.Current(ctx, note.Name())
+		_, there, cerr := c.Queue.Current(ctx, note.Name())
 		if err = errors.Join(err, cerr); cerr == nil && !there {
-			err = errors.Join(err, os.Remove(p.outputs(note.Name())))
+			err = errors.Join(err, os.Remove(c.outputs(note.Name())))
 		}
 	}
 	return err
 }
 
 // output writes the output notebook of a run, with its pictures.
-func (p *program) output(ctx context.Context, to string, id runs.RunID) error {
+func (c *Client) output(ctx context.Context, to string, id runs.RunID) error {
 	if to == "" {
 		return nil
 	}
-	if done, err := p.asWritten(to, id); done || err != nil {
+	if done, err := c.asWritten(to, id); done || err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, p.Program, "convert", runs.Store{Dir: p.Store}.Path(id), to)
-	cmd.Dir = p.Root
+	cmd := exec.CommandContext(ctx, c.Program, "convert", runs.Store{Dir: c.Store}.Path(id), to)
+	cmd.Dir = c.Root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("OUTPUT %s cannot be written: %w: %s", to, err, out)
 	}
@@ -178,8 +178,8 @@ func (p *program) output(ctx context.Context, to string, id runs.RunID) error {
 
 // asWritten writes OUTPUT if the run wrote an output notebook in the same form. markmill convert would do the same, but
 // takes longer to start.
-func (p *program) asWritten(to string, id runs.RunID) (bool, error) {
-	record := runs.Store{Dir: p.Store}.Record(id)
+func (c *Client) asWritten(to string, id runs.RunID) (bool, error) {
+	record := runs.Store{Dir: c.Store}.Record(id)
 	run, source, err := record.Load()
 	if err != nil {
 		return false, err
@@ -211,15 +211,29 @@ func (p *program) asWritten(to string, id runs.RunID) (bool, error) {
 
 // sendBase publishes the base commit of the job, unless the queue has it, or workers can fetch it because a branch or
 // tag of the job's repository is that commit.
-func (p *program) sendBase(ctx context.Context) error {
-	if p.Spec.Repository != "" {
+func (c *Client) sendBase(ctx context.Context, spec *queue.Spec) error {
+	if spec.Repository != "" {
 		asking, stop := context.WithTimeout(ctx, askTime)
 		defer stop()
-		if shows, err := exchange.Shows(asking, p.Spec.Repository, p.Spec.Base); shows && err == nil {
+		if shows, err := exchange.Shows(asking, spec.Repository, spec.Base); shows && err == nil {
 			return nil
 		}
 	}
-	return p.q.PutBase(ctx, p.Spec.Base, func(to io.Writer) error {
-		return exchange.WriteBase(p.Root, p.Spec.Base, to)
+	return c.Queue.PutBase(ctx, spec.Base, func(to io.Writer) error {
+		return exchange.WriteBase(c.Root, spec.Base, to)
 	})
+}
+
+// enqueue submits a job, with what its workers need. It reports whether it was made.
+func (c *Client) enqueue(ctx context.Context, spec *queue.Spec) (*queue.Job, bool, error) {
+	if c.Server.URL != "" { // workers elsewhere have no repository that has the commit
+		if err := c.sendBase(ctx, spec); err != nil {
+			return nil, false, err
+		}
+	}
+	job, made, err := c.Queue.Submit(ctx, spec, time.Now().UTC())
+	if err == nil && job.ID == spec.ID {
+		err = c.noteOutput(spec)
+	}
+	return job, made, err
 }

@@ -213,7 +213,7 @@ func (a *attempt) repository(ctx context.Context) (string, error) {
 		return dir, nil
 	}
 	made, err := exchange.MakeBase(dir, a.spec.Base, func(to io.Writer) (bool, error) {
-		return a.q.GetBase(ctx, a.spec.Base, to)
+		return a.Queue.GetBase(ctx, a.spec.Base, to)
 	})
 	if err == nil && !made {
 		err = fmt.Errorf("neither the repository of the worker nor the queue has the base commit %s%w", a.spec.Base,

@@ -15,52 +15,44 @@ import (
 	"markmill/runs"
 )
 
-func (p *program) submit(ctx context.Context) (int, error) {
-	if p.Server.URL != "" { // workers elsewhere have no repository that has the commit
-		if err := p.sendBase(ctx); err != nil {
-			return 0, err
-		}
-	}
-	job, made, err := p.q.Submit(ctx, p.Spec, time.Now().UTC())
-	if err == nil && job.ID == p.Spec.ID {
-		err = p.noteOutput(p.Spec)
-	}
+// Submit puts a job into its queue. It returns the exit code: that of its run if it waits for it.
+func (c *Client) Submit(ctx context.Context, spec *queue.Spec, o queue.SubmitOptions) (int, error) {
+	job, made, err := c.enqueue(ctx, spec)
 	if err != nil {
 		return 0, err
 	}
 	switch {
 	case made && job.State == queue.StateHeld:
-		p.tell("job %s waits in the queue %s, %s", job.ID, job.Queue, waiting(job))
+		c.tell("job %s waits in the queue %s, %s", job.ID, job.Queue, waiting(job))
 	case made:
-		p.tell("job %s waits in the queue %s", job.ID, job.Queue)
-	case job.ID != p.Spec.ID && p.Spec.Singleton.Overlap == queue.OverlapSteer:
-		p.tell("job %s of the singleton %s runs, and its agent was told the parameters; nothing was submitted", job.ID,
-			p.Spec.Singleton.Key)
-	case job.ID != p.Spec.ID:
-		p.tell("job %s of the singleton %s is %s; nothing was submitted", job.ID, p.Spec.Singleton.Key, job.State)
+		c.tell("job %s waits in the queue %s", job.ID, job.Queue)
+	case job.ID != spec.ID && spec.Singleton.Overlap == queue.OverlapSteer:
+		c.tell("job %s of the singleton %s runs, and its agent was told the parameters; nothing was submitted", job.ID,
+			spec.Singleton.Key)
+	case job.ID != spec.ID:
+		c.tell("job %s of the singleton %s is %s; nothing was submitted", job.ID, spec.Singleton.Key, job.State)
 	default:
-		p.tell("job %s was submitted before, and is %s", job.ID, job.State)
+		c.tell("job %s was submitted before, and is %s", job.ID, job.State)
 	}
-	p.ID = job.ID
 	switch {
-	case p.Wait || p.Follow:
-		return p.wait(ctx)
-	case p.JSON:
-		return p.show(ctx)
+	case o.Wait || o.Follow:
+		return c.wait(ctx, job.ID, o)
+	case o.JSON:
+		return exitPass, c.Show(ctx, job.ID, true)
 	}
-	_, err = fmt.Fprintln(p.stdout, job.ID)
+	_, err = fmt.Fprintln(c.stdout, job.ID)
 	return exitPass, err
 }
 
 // wait waits for the end of the job, fetches its record and returns the exit code of its run.
-func (p *program) wait(ctx context.Context) (int, error) {
+func (c *Client) wait(ctx context.Context, id string, o queue.SubmitOptions) (int, error) {
 	var entries []queue.Entry
-	err := p.q.Follow(ctx, p.ID, func(job *queue.Job, e *queue.Entry) error {
+	err := c.Queue.Follow(ctx, id, func(job *queue.Job, e *queue.Entry) error {
 		switch {
-		case p.Follow:
-			p.line(job, e)
+		case o.Follow:
+			c.line(job, e)
 		case e.Kind == queue.Asked:
-			p.tell("job %s waits: %s", job.ID, e.Reason)
+			c.tell("job %s waits: %s", job.ID, e.Reason)
 		}
 		entries = append(entries, *e)
 		return nil
@@ -70,20 +62,21 @@ func (p *program) wait(ctx context.Context) (int, error) {
 	}
 	h, err := queue.Fold(entries)
 	if err == nil && h.State == queue.StateRemoved {
-		h, err = p.q.Job(ctx, p.ID) // which says that there is none
+		h, err = c.Queue.Job(ctx, id) // which says that there is none
 	}
 	if err != nil {
 		return 0, err
 	}
-	return p.fetched(ctx, h)
+	return c.fetched(ctx, h, o.JSON)
 }
 
-func (p *program) follow(ctx context.Context) (int, error) {
-	return exitPass, p.q.Follow(ctx, p.ID, func(job *queue.Job, e *queue.Entry) error { p.line(job, e); return nil })
+// Follow prints the entries of a job as they come, until it has ended.
+func (c *Client) Follow(ctx context.Context, id string) error {
+	return c.Queue.Follow(ctx, id, func(job *queue.Job, e *queue.Entry) error { c.line(job, e); return nil })
 }
 
 // line prints an entry for people, if it is a claim, a step or an end.
-func (p *program) line(job *queue.Job, e *queue.Entry) {
+func (c *Client) line(job *queue.Job, e *queue.Entry) {
 	words := string(e.Kind)
 	switch {
 	case e.Kind == queue.Recorded && e.Step == "":
@@ -99,38 +92,38 @@ func (p *program) line(job *queue.Job, e *queue.Entry) {
 	if e.Reason != "" {
 		words += ": " + e.Reason
 	}
-	fmt.Fprintf(p.stdout, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly),
+	fmt.Fprintf(c.stdout, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly),
 		plain.OneLine(job.ID), plain.OneLine(words))
 }
 
-// fetchJob fetches the record of an ended job, and returns the exit code of its run.
-func (p *program) fetchJob(ctx context.Context) (int, error) {
-	h, err := p.q.Job(ctx, p.ID)
+// Fetch fetches the record of an ended job, and returns the exit code of its run.
+func (c *Client) Fetch(ctx context.Context, id string, asJSON bool) (int, error) {
+	h, err := c.Queue.Job(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	return p.fetched(ctx, h)
+	return c.fetched(ctx, h, asJSON)
 }
 
-func (p *program) fetched(ctx context.Context, h *queue.History) (int, error) {
+func (c *Client) fetched(ctx context.Context, h *queue.History, asJSON bool) (int, error) {
 	if !h.State.Ended() {
-		p.tell("job %s has not ended: it is %s", h.ID, h.State)
+		c.tell("job %s has not ended: it is %s", h.ID, h.State)
 		return exitFail, nil
 	}
-	id, err := p.fetch(ctx, h)
+	id, err := c.fetch(ctx, h)
 	if err != nil {
 		return 0, err
 	}
 	switch {
 	case id == "":
-		p.tell("job %s %s, and left no record: %s", h.ID, h.State, h.Reason)
+		c.tell("job %s %s, and left no record: %s", h.ID, h.State, h.Reason)
 	case h.Reason != "":
-		p.tell("job %s %s: %s; its record is %s", h.ID, h.State, h.Reason, runs.Store{Dir: p.Store}.Path(id))
+		c.tell("job %s %s: %s; its record is %s", h.ID, h.State, h.Reason, runs.Store{Dir: c.Store}.Path(id))
 	default:
-		p.tell("job %s %s; its record is %s", h.ID, h.State, runs.Store{Dir: p.Store}.Path(id))
+		c.tell("job %s %s; its record is %s", h.ID, h.State, runs.Store{Dir: c.Store}.Path(id))
 	}
-	if p.JSON {
-		if err := p.print("job", h.Show()); err != nil {
+	if asJSON {
+		if err := c.print("job", h.Show()); err != nil {
 			return 0, err
 		}
 	}
@@ -143,55 +136,56 @@ func (p *program) fetched(ctx context.Context, h *queue.History) (int, error) {
 	return exitFail, nil
 }
 
-// verify names the messages in the queue that no program of Markmill wrote, or removes them.
-func (p *program) verify(ctx context.Context) (int, error) {
-	if _, _, err := p.q.List(ctx, queue.Filter{Limit: 1}); err != nil { // it reads all of them
+// Verify names the messages in the queue that no program of Markmill wrote, or removes them.
+func (c *Client) Verify(ctx context.Context, mend bool) (int, error) {
+	if _, _, err := c.Queue.List(ctx, queue.Filter{Limit: 1}); err != nil { // it reads all of them
 		return 0, err
 	}
-	found, what := p.q.Foreign(), "found"
-	if p.Mend {
+	found, what := c.Queue.Foreign(), "found"
+	if mend {
 		var err error
-		if found, err = p.q.Mend(ctx, p.User, time.Now().UTC()); err != nil {
+		if found, err = c.Queue.Mend(ctx, c.User, time.Now().UTC()); err != nil {
 			return 0, err
 		}
 		what = "removed"
 	}
-	for _, f := range found {
-		p.tell("%s: %s, message %s of %s", what, f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
+	for _, m := range found {
+		c.tell("%s: %s, message %s of %s", what, m.Subject, strconv.FormatUint(m.Sequence, 10), m.Stream)
 	}
-	p.tell("%s %s that no program of Markmill wrote", plain.Counted(len(found), "message"), what)
-	if len(found) > 0 && !p.Mend {
+	c.tell("%s %s that no program of Markmill wrote", plain.Counted(len(found), "message"), what)
+	if len(found) > 0 && !mend {
 		return exitFail, nil
 	}
 	return exitPass, nil
 }
 
-func (p *program) list(ctx context.Context) (int, error) {
-	jobs, total, err := p.q.List(ctx, p.Filter)
+// List prints jobs.
+func (c *Client) List(ctx context.Context, f queue.Filter, asJSON bool) error {
+	jobs, total, err := c.Queue.List(ctx, f)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	doc := queue.List{Jobs: append([]queue.Job{}, jobs...), Total: total}
-	if doc.Paused, err = p.q.Paused(ctx); err != nil {
-		return 0, err
+	if doc.Paused, err = c.Queue.Paused(ctx); err != nil {
+		return err
 	}
-	doc.Foreign = p.q.Foreign()
-	if p.JSON {
-		return exitPass, p.print("jobs", doc)
+	doc.Foreign = c.Queue.Foreign()
+	if asJSON {
+		return c.print("jobs", doc)
 	}
-	for _, f := range doc.Foreign {
-		p.tell("skipped: %s, message %s of %s, which no program of Markmill wrote; queue verify --mend removes it",
-			f.Subject, strconv.FormatUint(f.Sequence, 10), f.Stream)
+	for _, m := range doc.Foreign {
+		c.tell("skipped: %s, message %s of %s, which no program of Markmill wrote; queue verify --mend removes it",
+			m.Subject, strconv.FormatUint(m.Sequence, 10), m.Stream)
 	}
 	for _, one := range doc.Paused {
-		p.tell("the queue %s is paused, by %s at %s: %s", one.Queue, one.By, one.Time.Local().Format(time.DateTime),
+		c.tell("the queue %s is paused, by %s at %s: %s", one.Queue, one.By, one.Time.Local().Format(time.DateTime),
 			one.Reason)
 	}
 	if len(doc.Jobs) == 0 {
-		p.tell("no jobs")
-		return exitPass, nil
+		c.tell("no jobs")
+		return nil
 	}
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "JOB\tSTATE\tQUEUE\tNOTEBOOK\tCHANGED\tSAYS")
 	for _, job := range doc.Jobs {
 		says := job.Reason
@@ -205,15 +199,15 @@ func (p *program) list(ctx context.Context) (int, error) {
 			plain.OneLine(job.Notebook), job.Changed.Local().Format(time.DateTime), plain.Cut(plain.OneLine(says), 80))
 	}
 	if err := w.Flush(); err != nil {
-		return 0, err
+		return err
 	}
 	switch more := doc.Total - len(doc.Jobs); {
-	case p.Filter.Notebook != "":
-		p.tell("looked through the newest %d of %d jobs", min(doc.Total, jetstream.MostRead), doc.Total)
+	case f.Notebook != "":
+		c.tell("looked through the newest %d of %d jobs", min(doc.Total, jetstream.MostRead), doc.Total)
 	case more > 0:
-		p.tell("%d more; --limit shows up to 500", more)
+		c.tell("%d more; --limit shows up to 500", more)
 	}
-	return exitPass, nil
+	return nil
 }
 
 // waiting returns the reason why a job waits.
@@ -234,89 +228,96 @@ func waiting(job *queue.Job) string {
 	return strings.Join(words, ", ")
 }
 
-func (p *program) show(ctx context.Context) (int, error) {
-	h, err := p.q.Job(ctx, p.ID)
+// Show prints what happened to a job.
+func (c *Client) Show(ctx context.Context, id string, asJSON bool) error {
+	h, err := c.Queue.Job(ctx, id)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	waits, err := p.q.Waits(ctx, &h.Job, time.Now())
+	waits, err := c.Queue.Waits(ctx, &h.Job, time.Now())
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if p.JSON {
+	if asJSON {
 		doc := h.Show()
 		doc.Waits = waits
 		if h.State == queue.StateUnapproved {
-			if doc.Asked, err = p.request(ctx, h); err != nil {
-				return 0, err
+			if doc.Asked, err = c.request(ctx, h); err != nil {
+				return err
 			}
 		}
-		return exitPass, p.print("job", doc)
+		return c.print("job", doc)
 	}
 	state := queue.Job{}
 	for i := range h.Entries {
 		if err := state.Add(&h.Entries[i]); err != nil {
-			return 0, err
+			return err
 		}
-		p.line(&state, &h.Entries[i])
+		c.line(&state, &h.Entries[i])
 	}
-	p.tell("job %s: %s, queue %s, attempts %d", h.ID, h.State, h.Queue, h.Attempts)
+	c.tell("job %s: %s, queue %s, attempts %d", h.ID, h.State, h.Queue, h.Attempts)
 	for _, why := range waits {
-		p.tell("it waits: %s", why)
+		c.tell("it waits: %s", why)
 	}
-	return exitPass, nil
+	return nil
 }
 
-func (p *program) cancel(ctx context.Context) (int, error) {
-	job, err := p.q.Cancel(ctx, p.ID, p.User, p.Reason, time.Now().UTC())
+// Cancel cancels a job, or has its worker end it.
+func (c *Client) Cancel(ctx context.Context, id, reason string) error {
+	job, err := c.Queue.Cancel(ctx, id, c.User, reason, time.Now().UTC())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if job.State == queue.StateCanceled {
-		p.tell("job %s is canceled", p.ID)
+		c.tell("job %s is canceled", id)
 	} else {
-		p.tell("its worker, %s, ends job %s", job.Worker, p.ID)
+		c.tell("its worker, %s, ends job %s", job.Worker, id)
 	}
-	return exitPass, nil
+	return nil
 }
 
-func (p *program) retry(ctx context.Context) (int, error) {
-	job, err := p.q.Retry(ctx, p.ID, p.User, p.Reason, time.Now().UTC())
+// Retry puts a job back into its queue.
+func (c *Client) Retry(ctx context.Context, id, reason string) error {
+	job, err := c.Queue.Retry(ctx, id, c.User, reason, time.Now().UTC())
 	if err != nil {
-		return 0, err
+		return err
 	}
-	p.tell("job %s waits in the queue %s again", job.ID, job.Queue)
-	return exitPass, nil
+	c.tell("job %s waits in the queue %s again", job.ID, job.Queue)
+	return nil
 }
 
-func (p *program) pause(ctx context.Context) (int, error) {
-	err := p.q.Pause(ctx, queue.Pause{Queue: p.ID, By: p.User, Reason: p.Reason, Time: time.Now().UTC()})
+// Pause keeps workers from taking jobs of a queue.
+func (c *Client) Pause(ctx context.Context, name, reason string) error {
+	err := c.Queue.Pause(ctx, queue.Pause{Queue: name, By: c.User, Reason: reason, Time: time.Now().UTC()})
 	if err == nil {
-		p.tell("no worker takes a job of the queue %s; those that run go on", p.ID)
+		c.tell("no worker takes a job of the queue %s; those that run go on", name)
 	}
-	return exitPass, err
+	return err
 }
 
-func (p *program) resume(ctx context.Context) (int, error) {
-	was, err := p.q.Resume(ctx, p.ID)
+// Resume lets them take jobs again.
+func (c *Client) Resume(ctx context.Context, name string) error {
+	was, err := c.Queue.Resume(ctx, name)
 	if err == nil {
-		p.tell("workers take jobs of the queue %s again, which %s had paused: %s", p.ID, was.By, was.Reason)
+		c.tell("workers take jobs of the queue %s again, which %s had paused: %s", name, was.By, was.Reason)
 	}
-	return exitPass, err
+	return err
 }
 
-func (p *program) steer(ctx context.Context) (int, error) {
-	err := p.q.Steer(ctx, p.ID, p.User, p.Text)
+// Steer tells the agent that works on a job something.
+func (c *Client) Steer(ctx context.Context, id, text string) error {
+	err := c.Queue.Steer(ctx, id, c.User, text)
 	if err == nil {
-		p.tell("it was left for the agent of job %s", p.ID)
+		c.tell("it was left for the agent of job %s", id)
 	}
-	return exitPass, err
+	return err
 }
 
-func (p *program) prune(ctx context.Context) (int, error) {
+// Prune removes jobs that ended longer ago, but for the newest so many.
+func (c *Client) Prune(ctx context.Context, age time.Duration, keep int) error {
 	now := time.Now().UTC()
-	did, err := p.q.Prune(ctx, now.Add(-time.Duration(p.AgeNS)), p.Keep, p.User, now)
-	err = errors.Join(err, p.forgetOutputs(ctx))
-	p.tell("%s removed, and %d KiB of files", plain.Counted(did.Jobs, "job"), int(did.Bytes>>10))
-	return exitPass, err
+	did, err := c.Queue.Prune(ctx, now.Add(-age), keep, c.User, now)
+	err = errors.Join(err, c.forgetOutputs(ctx))
+	c.tell("%s removed, and %d KiB of files", plain.Counted(did.Jobs, "job"), int(did.Bytes>>10))
+	return err
 }

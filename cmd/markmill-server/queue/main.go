@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"markmill/cmd/api"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
-	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -26,28 +26,34 @@ const (
 	exitBlocked = 3
 )
 
-// program is one call.
-type program struct {
-	queue.Call
-	q              *jetstream.Queue
+// Client does what the commands of the queue ask for.
+type Client struct {
+	queue.Connection
+	Queue          *jetstream.Queue
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// Do does a call, and returns the exit code.
-func Do(call queue.Call, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-	p := &program{Call: call, stdin: stdin, stdout: stdout, stderr: stderr}
-	ctx, stop := p.interruptible()
+// Use connects to a queue as a command, calls do, and returns its exit code. A signal ends the context of do; the
+// second one ends the program. writes says that larger files may be put into the queue.
+func Use(at queue.Connection, command string, writes bool, stdin io.Reader, stdout, stderr io.Writer,
+	do func(context.Context, *Client) (int, error)) (int, error) {
+	ctx, stop := interruptible()
 	defer stop()
-	code, err := p.do(ctx)
+	c, err := Connect(ctx, at, command, writes)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Queue.Close()
+	c.stdin, c.stdout, c.stderr = stdin, stdout, stderr
+	code, err := do(ctx, c)
 	if caught, ok := errors.AsType[engine.Interrupt](err); ok {
 		return 128 + caught.Signal, nil
 	}
 	return code, err
 }
 
-// interruptible ends its context with a signal; the second one ends the program.
-func (p *program) interruptible() (context.Context, func()) {
+func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -66,75 +72,46 @@ func (p *program) interruptible() (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals) }
 }
 
-func (p *program) do(ctx context.Context) (int, error) {
-	commands := map[string]func(context.Context) (int, error){"submit": p.submit, "worker": p.work, "list": p.list,
-		"show": p.show, "follow": p.follow, "cancel": p.cancel, "retry": p.retry, "fetch": p.fetchJob,
-		"pause": p.pause, "resume": p.resume, "steer": p.steer, "answer": p.answer, "rows": p.sweep, "prune": p.prune,
-		"verify":         p.verify,
-		"alerts-deliver": p.deliverAlerts, "alerts-list": p.listAlerts, "alerts-show": p.showAlert,
-		"alerts-retry": p.retryAlert, "scheduler": p.schedule, "pause-schedule": p.pauseSchedule,
-		resumeSchedule: p.pauseSchedule,
-		"alerts-mute":  p.mute, "alerts-unmute": p.endMute, "alerts-mutes": p.listMutes}
-	command := commands[p.Do]
-	if command == nil {
-		return 0, fmt.Errorf("the queue knows no %q", p.Do)
-	}
-	writes := p.Do == "submit" || p.Do == "worker" || p.Do == "rows" || p.Do == "scheduler"
-	if err := p.connect(ctx, writes); err != nil {
-		return 0, err
-	}
-	defer p.q.Close()
-	return command(ctx)
-}
-
-// connect connects to the queue. writes says that larger files may be put into it.
-func (p *program) connect(ctx context.Context, writes bool) error {
-	err := os.MkdirAll(p.Store, 0o755)
+// Connect connects to a queue. command is told to those who look at its server.
+func Connect(ctx context.Context, at queue.Connection, command string, writes bool) (*Client, error) {
+	c := &Client{Connection: at, stdout: io.Discard, stderr: os.Stderr}
+	err := os.MkdirAll(at.Store, 0o755)
 	if err == nil {
-		_, err = runs.Store{Dir: p.Store}.Unfinished() // which makes Git ignore the store
+		_, err = runs.Store{Dir: at.Store}.Unfinished() // which makes Git ignore the store
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files, err := place(ctx, p.Server.Files, writes)
+	files, err := fileStore(ctx, at.Server.Files, writes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.q, err = jetstream.Connect(ctx, jetstream.Options{Dir: p.dir("nats"), URL: p.Server.URL, Place: files,
-		Credentials: p.Server.Credentials, CA: p.Server.CA, Cert: p.Server.Cert, Key: p.Server.Key,
-		Replicas: p.Server.Replicas, Name: "markmill " + p.Do})
-	return err
+	c.Queue, err = jetstream.Connect(ctx, jetstream.Options{Dir: c.dir("nats"), URL: at.Server.URL, FileStore: files,
+		Credentials: at.Server.Credentials, CA: at.Server.CA, Cert: at.Server.Cert, Key: at.Server.Key,
+		Replicas: at.Server.Replicas, Name: "markmill " + command})
+	return c, err
 }
 
 // dir is a folder of the queue in the store.
-func (p *program) dir(name ...string) string {
-	return filepath.Join(append([]string{p.Store, "queue"}, name...)...)
+func (c *Client) dir(name ...string) string {
+	return filepath.Join(append([]string{c.Store, "queue"}, name...)...)
 }
 
 // tell prints a message on standard error.
-func (p *program) tell(format string, args ...any) {
+func (c *Client) tell(format string, args ...any) {
 	for i, arg := range args {
 		if _, number := arg.(int); !number {
 			args[i] = plain.OneLine(fmt.Sprint(arg))
 		}
 	}
-	fmt.Fprintf(p.stderr, "markmill: "+format+"\n", args...)
+	fmt.Fprintf(c.stderr, "markmill: "+format+"\n", args...)
 }
 
 // print prints a document of --json.
-func (p *program) print(name string, document any) error {
-	body, err := codec.Marshal(document)
-	if err != nil {
-		return err
-	}
-	var members map[string]codec.Raw
-	if err := codec.Unmarshal(body, &members); err != nil {
-		return err
-	}
-	members["schema"] = codec.RawOf("markmill." + name + "/1")
-	text, err := codec.Indent(members)
+func (c *Client) print(name string, document any) error {
+	text, err := api.Document(name, document)
 	if err == nil {
-		_, err = p.stdout.Write(text)
+		_, err = c.stdout.Write(text)
 	}
 	return err
 }

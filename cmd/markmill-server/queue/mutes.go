@@ -15,7 +15,7 @@ import (
 )
 
 // mutes returns the active mutes, settles those that have ended, and records when the next one ends.
-func (c *courier) mutes(ctx context.Context) (active []*queue.Mute, err error) {
+func (c *notifier) mutes(ctx context.Context) (active []*queue.Mute, err error) {
 	all, err := c.Mutes(ctx)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (c *courier) mutes(ctx context.Context) (active []*queue.Mute, err error) {
 }
 
 // quiet marks the waiting receipts of a delivery as muted if a mute covers it and no process is sending it.
-func (c *courier) quiet(ctx context.Context, d *queue.Delivery, mutes []*queue.Mute) error {
+func (c *notifier) quiet(ctx context.Context, d *queue.Delivery, mutes []*queue.Mute) error {
 	for _, m := range mutes {
 		if d.Claim != nil && d.Claim.Until.After(c.now()) || !m.Of(&d.Alert) || !m.Quiet(d) {
 			continue
@@ -53,7 +53,7 @@ func (c *courier) quiet(ctx context.Context, d *queue.Delivery, mutes []*queue.M
 
 // settle puts the alerts that are due at the end of a mute into the outbox. If the process is killed in between, the
 // next one derives the same alerts.
-func (c *courier) settle(ctx context.Context, m *queue.Mute) error {
+func (c *notifier) settle(ctx context.Context, m *queue.Mute) error {
 	var all []*queue.Delivery
 	if err := c.Alerts(ctx, func(d *queue.Delivery) error { all = append(all, d); return nil }); err != nil {
 		return err
@@ -86,9 +86,9 @@ func (c *courier) settle(ctx context.Context, m *queue.Mute) error {
 	return nil
 }
 
-// held returns the active mutes, the next to end first.
-func (p *program) held(ctx context.Context, now time.Time) (list []queue.Mute, err error) {
-	all, err := p.q.Mutes(ctx)
+// Muted returns the active mutes, the next to end first.
+func (c *Client) Muted(ctx context.Context, now time.Time) (list []queue.Mute, err error) {
+	all, err := c.Queue.Mutes(ctx)
 	for _, m := range all {
 		if m.Active(now) {
 			list = append(list, *m)
@@ -107,8 +107,8 @@ func named(m *queue.Mute) string {
 }
 
 // find returns the stored mute of the same notebook and check; nil for none.
-func (p *program) find(ctx context.Context, m *queue.Mute) (*queue.Mute, error) {
-	all, err := p.q.Mutes(ctx)
+func (c *Client) find(ctx context.Context, m *queue.Mute) (*queue.Mute, error) {
+	all, err := c.Queue.Mutes(ctx)
 	for _, one := range all {
 		if one.Key() == m.Key() {
 			return one, err
@@ -118,9 +118,9 @@ func (p *program) find(ctx context.Context, m *queue.Mute) (*queue.Mute, error) 
 }
 
 // change replaces the stored mute by the result of make.
-func (p *program) change(ctx context.Context, of *queue.Mute, make func(was *queue.Mute) (*queue.Mute, error)) error {
+func (c *Client) change(ctx context.Context, of *queue.Mute, make func(was *queue.Mute) (*queue.Mute, error)) error {
 	for {
-		was, err := p.find(ctx, of)
+		was, err := c.find(ctx, of)
 		if err != nil {
 			return err
 		}
@@ -131,64 +131,61 @@ func (p *program) change(ctx context.Context, of *queue.Mute, make func(was *que
 		if was != nil {
 			m.Revision = was.Revision
 		}
-		if err = p.q.PutMute(ctx, m); !errors.Is(err, jetstream.ErrFenced) {
+		if err = c.Queue.PutMute(ctx, m); !errors.Is(err, jetstream.ErrFenced) {
 			return err
 		}
 	}
 }
 
-func (p *program) mute(ctx context.Context) (int, error) {
-	m := *p.Mute
-	m.Project, m.By, m.Reason, m.From = projectOf(p.Root), p.User, p.Reason, time.Now().UTC()
-	err := p.change(ctx, &m, func(*queue.Mute) (*queue.Mute, error) { one := m; return &one, nil })
+// Mute begins a mute.
+func (c *Client) Mute(ctx context.Context, m queue.Mute) error {
+	m.Project, m.By, m.From = projectOf(c.Root), c.User, time.Now().UTC()
+	err := c.change(ctx, &m, func(*queue.Mute) (*queue.Mute, error) { one := m; return &one, nil })
 	if err == nil {
-		p.tell("nobody is told of %s until %s", named(&m), m.Until.Local().Format(time.DateTime))
+		c.tell("nobody is told of %s until %s", named(&m), m.Until.Local().Format(time.DateTime))
 	}
-	return exitPass, err
+	return err
 }
 
-// endMute ends a mute now, and sends the alerts that are then due.
-func (p *program) endMute(ctx context.Context) (int, error) {
-	m := *p.Mute
-	m.Project = projectOf(p.Root)
+// Unmute ends a mute now, and sends the alerts that are then due.
+func (c *Client) Unmute(ctx context.Context, m queue.Mute) error {
+	m.Project = projectOf(c.Root)
 	now := time.Now().UTC()
-	err := p.change(ctx, &m, func(was *queue.Mute) (*queue.Mute, error) {
+	err := c.change(ctx, &m, func(was *queue.Mute) (*queue.Mute, error) {
 		if was == nil || !was.Active(now) {
 			return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: named(&m) + " is not muted",
 				Hint: "markmill health alerts mutes lists what is"}
 		}
 		one := *was
-		one.Until, one.Ended = now, &queue.Unmute{By: p.User, Reason: p.Reason}
+		one.Until, one.Ended = now, &queue.Unmute{By: c.User, Reason: m.Reason}
 		return &one, nil
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	p.tell("%s is told of again", named(&m))
-	code, err := p.deliverAlerts(ctx)
-	if code == exitFail { // what waits is another matter
-		code = exitPass
-	}
-	return code, err
+	c.tell("%s is told of again", named(&m))
+	_, err = c.DeliverAlerts(ctx, nil, 0, false) // what waits is another matter
+	return err
 }
 
-func (p *program) listMutes(ctx context.Context) (int, error) {
-	list, err := p.held(ctx, time.Now())
+// ListMutes prints the active mutes.
+func (c *Client) ListMutes(ctx context.Context, asJSON bool) error {
+	list, err := c.Muted(ctx, time.Now())
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if p.JSON {
-		return exitPass, p.print("mutes", queue.Mutes{Mutes: append([]queue.Mute{}, list...)})
+	if asJSON {
+		return c.print("mutes", queue.Mutes{Mutes: append([]queue.Mute{}, list...)})
 	}
 	if len(list) == 0 {
-		p.tell("nothing is muted")
-		return exitPass, nil
+		c.tell("nothing is muted")
+		return nil
 	}
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NOTEBOOK\tCHECK\tUNTIL\tBY\tREASON")
 	for _, m := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", plain.OneLine(m.Notebook), plain.OneLine(m.Check),
 			m.Until.Local().Format(time.DateTime), plain.OneLine(m.By), plain.Cut(plain.OneLine(m.Reason), 80))
 	}
-	return exitPass, w.Flush()
+	return w.Flush()
 }

@@ -39,7 +39,7 @@ func (w *world) came(state string) (n int) {
 func TestMute(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := w.courier("a")
+	c := w.notifier("a")
 	w.deliver(c)
 	m := w.mute(time.Hour)
 	w.record(runs.CheckCritical, true)
@@ -59,7 +59,7 @@ func TestMute(t *testing.T) {
 	}
 	w.now = m.Until.Add(time.Second)
 	for i := range 4 {
-		w.deliver(w.courier(fmt.Sprint(i)))
+		w.deliver(w.notifier(fmt.Sprint(i)))
 	}
 	w.each(2) // of two targets
 	if w.came("critical") != 1 {
@@ -81,7 +81,7 @@ func TestMuteOverBefore(t *testing.T) {
 	w.record(runs.CheckCritical, true)
 	w.record(runs.CheckOK, true)
 	w.now = m.Until.Add(time.Minute)
-	w.deliver(w.courier("a"))
+	w.deliver(w.notifier("a"))
 	if len(w.got) != 0 {
 		t.Errorf("%v came", w.got)
 	}
@@ -94,7 +94,7 @@ func TestMuteIsCut(t *testing.T) {
 		w := newWorld(t)
 		m := w.mute(time.Hour)
 		w.record(runs.CheckCritical, true)
-		c := w.courier("a")
+		c := w.notifier("a")
 		w.deliver(c)
 		w.now = m.Until.Add(time.Second)
 		cut, left := errors.New("killed"), n
@@ -104,14 +104,14 @@ func TestMuteIsCut(t *testing.T) {
 			}
 			return nil
 		}
-		_, _, err := (&courier{outbox: faulty{w.q, fault}, store: c.store, name: "b", now: c.now, send: c.send,
+		_, _, err := (&notifier{outbox: faulty{w.q, fault}, store: c.store, name: "b", now: c.now, send: c.send,
 			tell: c.tell, targets: c.targets}).deliver(t.Context(), 0)
 		if err != nil && !errors.Is(err, cut) {
 			t.Fatal(err)
 		}
 		w.now = w.now.Add(claimTime + time.Second)
-		w.deliver(w.courier("c"))
-		w.deliver(w.courier("d"))
+		w.deliver(w.notifier("c"))
+		w.deliver(w.notifier("d"))
 		if got := w.came("critical"); got != 1 && err == nil || got == 0 {
 			t.Errorf("cut at %d: it came %d times", n, got)
 		}
@@ -137,7 +137,7 @@ func TestMuteOfAlerts(t *testing.T) {
 		}
 	}
 	w.record(runs.CheckCritical, true)
-	w.deliver(w.courier("a"))
+	w.deliver(w.notifier("a"))
 	w.each(2)
 }
 

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -49,7 +50,7 @@ func (p *publisher) publish(e runs.Event) (err error) {
 		}
 	}
 	out.Finished = p.finished
-	return p.lease.Publish(told(), out)
+	return p.lease.Publish(context.Background(), out)
 }
 
 // journal returns what was appended to the journal.

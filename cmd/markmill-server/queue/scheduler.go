@@ -21,7 +21,8 @@ import (
 
 // scheduler submits the scheduled notebooks of the repository around it when they are due.
 type scheduler struct {
-	*program
+	*Client
+	queue  string // that the jobs go to
 	repo   *worktree.Source
 	scope  string
 	states *jetstream.Schedules
@@ -33,42 +34,42 @@ type scheduler struct {
 }
 
 const (
-	leadTime  = 30 * time.Second // for which a scheduler that says nothing keeps the lead
-	lookEvery = leadTime / 3
-	findEvery = time.Minute // a notebook whose schedule was saved is seen by then
+	leadTime   = 30 * time.Second // for which a scheduler that says nothing keeps the lead
+	checkEvery = leadTime / 3
+	findEvery  = time.Minute // a notebook whose schedule was saved is seen by then
 )
 
 // jobOf returns the id of the job of a due time. It is the same for every scheduler, so the job is submitted once.
 func jobOf(key string, due time.Time) string { return key + "-" + due.UTC().Format("20060102T150405Z") }
 
-func (p *program) newScheduler(ctx context.Context, lead time.Duration) (*scheduler, error) {
-	s := &scheduler{program: p, now: time.Now}
+func (c *Client) newScheduler(ctx context.Context, to string, lead time.Duration) (*scheduler, error) {
+	s := &scheduler{Client: c, queue: to, now: time.Now}
 	var err error
-	if s.repo, err = worktree.Open(p.Root); err != nil {
+	if s.repo, err = worktree.Open(c.Root); err != nil {
 		return nil, err
 	}
 	s.scope, s.submit = schedules.Scope(s.repo), s.start
-	s.states, err = p.q.Schedules(ctx, s.scope, p.Server.Replicas, lead)
+	s.states, err = c.Queue.Schedules(ctx, s.scope, c.Server.Replicas, lead)
 	return s, err
 }
 
-// schedule submits what is due until its context ends.
-func (p *program) schedule(ctx context.Context) (int, error) {
-	s, err := p.newScheduler(ctx, leadTime)
+// Schedule submits what is due to a queue until its context ends.
+func (c *Client) Schedule(ctx context.Context, to string) error {
+	s, err := c.newScheduler(ctx, to, leadTime)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return exitPass, s.run(ctx, lookEvery)
+	return s.run(ctx, checkEvery)
 }
 
-// run calls look, at least once in every period, until its context ends.
+// run calls submitDue, at least once in every period, until its context ends.
 func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	who, leads, first := fmt.Sprintf("%s-%d", host, os.Getpid()), false, true
-	defer func() { s.states.Resign(told()) }()
+	defer func() { s.states.Resign(context.Background()) }()
 	for ctx.Err() == nil {
 		has, err := s.states.Lead(ctx, who)
 		switch {
@@ -80,7 +81,7 @@ func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 			s.tell("scheduler %s waits: another one of this repository has the lead", who)
 		}
 		if leads, first = has, false; leads {
-			s.look(ctx, s.now())
+			s.submitDue(ctx, s.now())
 		}
 		now := s.now()
 		wait := now.Truncate(time.Minute).Add(time.Minute).Sub(now) // until something may be due
@@ -92,8 +93,8 @@ func (s *scheduler) run(ctx context.Context, every time.Duration) error {
 	return nil
 }
 
-// look decides for each notebook what is due. A mistake in one does not keep the others from running.
-func (s *scheduler) look(ctx context.Context, now time.Time) {
+// submitDue decides for each notebook what is due. A mistake in one does not keep the others from running.
+func (s *scheduler) submitDue(ctx context.Context, now time.Time) {
 	if err := schedules.Beat(runs.Store{Dir: s.Store}, "markmill schedule serve", now); err != nil {
 		s.tell("scheduler: %s", err)
 	}
@@ -139,7 +140,7 @@ func (s *scheduler) step(ctx context.Context, n *schedules.Notebook, now time.Ti
 			st.Cron, st.Timezone, st.Seen, st.Paused = own.Cron, own.Timezone, own.Seen, own.Paused
 		}
 		if r := st.Run; r != nil && !r.Ended {
-			switch h, err := s.q.Find(ctx, r.ID); {
+			switch h, err := s.Queue.Find(ctx, r.ID); {
 			case err != nil:
 				return err
 			case h == nil:
@@ -162,8 +163,8 @@ func (s *scheduler) step(ctx context.Context, n *schedules.Notebook, now time.Ti
 	switch {
 	case err != nil:
 	case cancel != "":
-		_, err = s.q.Cancel(ctx, cancel, "markmill schedule serve", "due again (overlap: cancel)", now.UTC())
-		if h, ferr := s.q.Find(ctx, cancel); ferr == nil && h != nil && h.State.Ended() {
+		_, err = s.Queue.Cancel(ctx, cancel, "markmill schedule serve", "due again (overlap: cancel)", now.UTC())
+		if h, ferr := s.Queue.Find(ctx, cancel); ferr == nil && h != nil && h.State.Ended() {
 			err = nil // by itself, meanwhile
 		}
 	case submit != nil:
@@ -187,7 +188,7 @@ func (s *scheduler) finish(ctx context.Context, n *schedules.Notebook, key strin
 	if err != nil || st.Run == nil || st.Run.Ended {
 		return nil, err
 	}
-	h, err := s.q.Find(ctx, st.Run.ID)
+	h, err := s.Queue.Find(ctx, st.Run.ID)
 	if err != nil || h == nil || !h.State.Ended() {
 		return nil, err
 	}
@@ -258,7 +259,7 @@ func (s *scheduler) start(ctx context.Context, n *schedules.Notebook, r *schedul
 	if n.Output != "" && n.Commit == "" {
 		args = append(args, schedule.Output(n.Schedule, due))
 	}
-	args = append(args, "--key", r.ID, "--queue", s.Queues[0], "--repo", s.repo.Root())
+	args = append(args, "--key", r.ID, "--queue", s.queue, "--repo", s.repo.Root())
 	if n.Params != "" {
 		args = append(args, "-y", schedule.Params(n.Schedule, due))
 	}
@@ -282,22 +283,19 @@ func (s *scheduler) start(ctx context.Context, n *schedules.Notebook, r *schedul
 	return err
 }
 
-// resumeSchedule is the command that ends a pause.
-const resumeSchedule = "resume-schedule"
-
-// pauseSchedule makes the schedulers of the queue pause a notebook; resumeSchedule ends the pause.
-func (p *program) pauseSchedule(ctx context.Context) (int, error) {
-	s, err := p.newScheduler(ctx, leadTime)
+// ChangeSchedule makes the schedulers of the queue pause a notebook, or ends the pause.
+func (c *Client) ChangeSchedule(ctx context.Context, notebook string, pause bool, reason string) error {
+	s, err := c.newScheduler(ctx, "", leadTime)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return exitPass, s.states.Update(ctx, schedules.Key(s.scope, p.ID), func(st *schedule.State) error {
-		change := st.Pause
-		if p.Do == resumeSchedule {
-			change = st.Resume
+	return s.states.Update(ctx, schedules.Key(s.scope, notebook), func(st *schedule.State) error {
+		change := st.Resume
+		if pause {
+			change = st.Pause
 		}
-		st.Notebook = p.ID
-		change(p.User, p.Reason, time.Now().UTC())
+		st.Notebook = notebook
+		change(c.User, reason, time.Now().UTC())
 		return nil
 	})
 }

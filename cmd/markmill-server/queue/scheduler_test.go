@@ -31,15 +31,14 @@ func newSchedulers(t *testing.T, front string) *schedulers {
 	g.Commit("begin")
 	all := &schedulers{T: t}
 	for range 2 {
-		p := &program{Call: queue.Call{Root: g.Dir, Store: filepath.Join(g.Dir, ".markmill"),
-			Queues: []string{"default"}},
+		c := &Client{Connection: queue.Connection{Root: g.Dir, Store: filepath.Join(g.Dir, ".markmill")},
 			stdout: io.Discard, stderr: io.Discard}
 		var err error
-		if p.q, err = jetstream.Connect(t.Context(), jetstream.Options{Dir: p.dir("nats")}); err != nil {
+		if c.Queue, err = jetstream.Connect(t.Context(), jetstream.Options{Dir: c.dir("nats")}); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(p.q.Close)
-		s, err := p.newScheduler(t.Context(), leadTime)
+		t.Cleanup(c.Queue.Close)
+		s, err := c.newScheduler(t.Context(), "default", leadTime)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +46,7 @@ func newSchedulers(t *testing.T, front string) *schedulers {
 			if all.broken {
 				return errors.New("killed")
 			}
-			_, _, err := s.q.Submit(ctx, &queue.Spec{ID: r.ID, Queue: "default", Priority: queue.Normal,
+			_, _, err := s.Queue.Submit(ctx, &queue.Spec{ID: r.ID, Queue: "default", Priority: queue.Normal,
 				Request: engine.Request{Path: n.Path}}, time.Now())
 			return err
 		}
@@ -64,9 +63,9 @@ func (s *schedulers) look(clock string) string {
 		s.Fatal(err)
 	}
 	for _, one := range s.list {
-		one.look(s.Context(), time.Date(2026, 11, at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC))
+		one.submitDue(s.Context(), time.Date(2026, 11, at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC))
 	}
-	list, _, err := s.list[0].q.List(s.Context(), queue.Filter{Limit: 100})
+	list, _, err := s.list[0].Queue.List(s.Context(), queue.Filter{Limit: 100})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -91,7 +90,7 @@ func (s *schedulers) end(due string) {
 	s.Helper()
 	id := jobOf(schedules.Key(s.list[0].scope, "n.md"), time.Time{})
 	id = id[:strings.LastIndex(id, "-")] + "-202611" + due
-	if _, err := s.list[0].q.Cancel(s.Context(), id, "t", "ended", time.Now()); err != nil {
+	if _, err := s.list[0].Queue.Cancel(s.Context(), id, "t", "ended", time.Now()); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -124,7 +123,7 @@ func TestSchedulers(t *testing.T) {
 	if leads, err := s.list[1].states.Lead(t.Context(), "s"); err != nil || !leads {
 		t.Errorf("after the other gave up the lead: %v, %v", leads, err)
 	}
-	other, err := s.list[0].q.Schedules(t.Context(), "another repository", 1, leadTime)
+	other, err := s.list[0].Queue.Schedules(t.Context(), "another repository", 1, leadTime)
 	if err != nil {
 		t.Fatal(err)
 	}

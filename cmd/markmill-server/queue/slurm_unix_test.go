@@ -32,14 +32,14 @@ func (s *storm) slurm() {
 	s.answers(s.address(0))
 
 	p := s.client("submit")
-	defer p.q.Close()
+	defer p.Queue.Close()
 	base := strings.TrimSpace(s.git("-C", s.root, "rev-parse", "HEAD"))
 	const jobs = 9
 	for i := range jobs {
 		spec := &queue.Spec{ID: fmt.Sprintf("job-%d", i), Queue: "default", Priority: queue.Normal, Base: base,
 			By:      "storm",
 			Request: engine.Request{Path: "storm.md", Source: []byte(stormNotebook)}}
-		if _, _, err := p.q.Submit(s.Context(), spec, time.Now()); err != nil {
+		if _, _, err := p.Queue.Submit(s.Context(), spec, time.Now()); err != nil {
 			s.Fatal(err)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *storm) sweep() {
 		s.answers(s.address(i))
 	}
 	p := s.client("jobs") // which makes the streams, with three replicas
-	defer p.q.Close()
+	defer p.Queue.Close()
 	s.startWorkers()
 	cmd := exec.Command(filepath.Join(s.bin, "markmill"), "run", "storm.md", "out/{x}.md", "--matrix",
 		fmt.Sprintf("x=1..%d", stormRows), "--queue", "default", "--label", "a", "--priority", "high", "--retries", "2",
@@ -55,12 +55,12 @@ func (s *storm) sweep() {
 	if err != nil {
 		s.Fatalf("%v\n%s\n%s", err, out[max(0, len(out)-4000):], s.said())
 	}
-	jobs, total, err := p.q.List(s.Context(), queue.Filter{States: []queue.State{queue.StateCompleted}, Limit: 500})
+	jobs, total, err := p.Queue.List(s.Context(), queue.Filter{States: []queue.State{queue.StateCompleted}, Limit: 500})
 	if err != nil || total != stormRows {
 		s.Fatalf("%d jobs have completed, %v\n%s", total, err, s.said())
 	}
 	by, attempts := map[string]int{}, 0
-	store := runs.Store{Dir: s.call.Store}
+	store := runs.Store{Dir: s.at.Store}
 	seen := map[runs.RunID]bool{}
 	for _, job := range jobs {
 		by[job.Worker]++

@@ -85,7 +85,8 @@ type storm struct {
 	*testing.T
 	bin, dir, root string
 	length         time.Duration
-	call           queue.Call
+	at             queue.Connection
+	worker         queue.WorkerOptions
 	hosts          []*host // of the servers and then of the workers; none: all on the loopback interface
 	ports          []string
 	secured        *secured // nil: the server takes whoever comes
@@ -120,11 +121,11 @@ func (s *storm) run(servers int, strike func(*storm)) {
 	}
 	if servers == 0 { // one of the workers has the server, and not this process
 		s.startWorkers()
-		s.appears(filepath.Join(s.call.Store, "queue", "nats", "address"))
+		s.appears(filepath.Join(s.at.Store, "queue", "nats", "address"))
 	}
 	p := s.client("submit")
-	p.Spec = &queue.Spec{Base: strings.TrimSpace(s.git("-C", s.root, "rev-parse", "HEAD"))}
-	if err := p.sendBase(s.Context()); err != nil {
+	base := strings.TrimSpace(s.git("-C", s.root, "rev-parse", "HEAD"))
+	if err := p.sendBase(s.Context(), &queue.Spec{Base: base}); err != nil {
 		s.Fatal(err)
 	}
 	if servers > 0 {
@@ -133,16 +134,16 @@ func (s *storm) run(servers int, strike func(*storm)) {
 	jobs := int(s.length / time.Second * 3)
 	for i := range jobs {
 		spec := &queue.Spec{ID: fmt.Sprintf("job-%d", i), Queue: "default", Priority: queue.Priorities[i%3],
-			Labels: [][]string{nil, {"b"}, {"a", "b"}}[i/3%3], Base: p.Spec.Base, By: "storm", Retries: s.retries,
+			Labels: [][]string{nil, {"b"}, {"a", "b"}}[i/3%3], Base: base, By: "storm", Retries: s.retries,
 			Request: engine.Request{Path: "storm.md", Source: []byte(stormNotebook)}}
 		if i%5 > 1 { // most come after two others
 			spec.After = []string{fmt.Sprintf("job-%d", i-1), fmt.Sprintf("job-%d", i-2)}
 		}
-		if _, made, err := p.q.Submit(s.Context(), spec, time.Now()); err != nil || !made {
+		if _, made, err := p.Queue.Submit(s.Context(), spec, time.Now()); err != nil || !made {
 			s.Fatalf("%s: %v, %v", spec.ID, made, err)
 		}
 	}
-	p.q.Close()
+	p.Queue.Close()
 	for begin := time.Now(); time.Since(begin) < s.length; {
 		time.Sleep(time.Duration(200+rand.IntN(400)) * time.Millisecond)
 		strike(s)
@@ -169,10 +170,9 @@ func (s *storm) prepare() {
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		s.Fatal(err)
 	}
-	s.call = queue.Call{Program: filepath.Join(s.bin, "markmill"), Root: s.root, Store: filepath.Join(s.root,
-		".markmill"),
-		User: "storm", Queues: []string{"default"}, Labels: []string{"a", "b"}, Jobs: 2,
-		LeaseNS: int64(stormLease)}
+	s.at = queue.Connection{Program: filepath.Join(s.bin, "markmill"), Root: s.root, Store: filepath.Join(s.root,
+		".markmill"), User: "storm"}
+	s.worker = queue.WorkerOptions{Queues: []string{"default"}, Labels: []string{"a", "b"}, Jobs: 2}
 }
 
 func (s *storm) commit(root, notebook string) {
@@ -184,15 +184,15 @@ func (s *storm) commit(root, notebook string) {
 }
 
 // client connects as those who submit jobs, or who look at them.
-func (s *storm) client(role string) *program {
-	p := &program{Call: s.call, stdout: io.Discard, stderr: s.log}
+func (s *storm) client(role string) *Client {
+	p := &Client{Connection: s.at, stdout: io.Discard, stderr: s.log}
 	p.Server.URL = s.url(role, "")
 	o := s.options()
 	if o.URL = p.Server.URL; o.URL == "" {
 		o.Dir = p.dir("nats")
 	}
 	var err error
-	if p.q, err = jetstream.Connect(s.Context(), o); err != nil {
+	if p.Queue, err = jetstream.Connect(s.Context(), o); err != nil {
 		s.Fatal(err)
 	}
 	return p
@@ -252,11 +252,11 @@ func (s *storm) strike() {
 // pause pauses the queue for a moment.
 func (s *storm) pause() {
 	p := s.client("jobs")
-	defer p.q.Close()
-	err := p.q.Pause(s.Context(), queue.Pause{Queue: "default", By: "storm", Reason: "storm", Time: time.Now()})
+	defer p.Queue.Close()
+	err := p.Queue.Pause(s.Context(), queue.Pause{Queue: "default", By: "storm", Reason: "storm", Time: time.Now()})
 	if err == nil {
 		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
-		_, err = p.q.Resume(s.Context(), "default")
+		_, err = p.Queue.Resume(s.Context(), "default")
 	}
 	if err != nil {
 		s.Fatal(err)
@@ -281,7 +281,7 @@ func (s *storm) killServer() {
 // check waits until all jobs have ended, and checks what is left of them.
 func (s *storm) check(jobs int) {
 	p := s.client("jobs")
-	defer p.q.Close()
+	defer p.Queue.Close()
 	ctx, stop := context.WithCancel(s.Context()) // a deadline would be that of every single request
 	defer stop()
 	const patience = 3 * time.Minute
@@ -292,10 +292,10 @@ func (s *storm) check(jobs int) {
 	for i := range jobs {
 		id := fmt.Sprintf("job-%d", i)
 		lost.Reset(patience)
-		if err := p.q.Follow(ctx, id, func(*queue.Job, *queue.Entry) error { return nil }); err != nil {
+		if err := p.Queue.Follow(ctx, id, func(*queue.Job, *queue.Entry) error { return nil }); err != nil {
 			s.Fatalf("%s is lost: %v\n%s", id, err, s.said())
 		}
-		h, err := p.q.Job(ctx, id)
+		h, err := p.Queue.Job(ctx, id)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -454,9 +454,9 @@ func (s *storm) until(what string, done func() bool) {
 // a repository with the commit of the jobs, the second has none, and the third has one with another commit.
 func (s *storm) startWorker(i int) {
 	repo, dir := s.root, ""
-	words := []string{"queue", "worker", "--queue=" + strings.Join(s.call.Queues, ","), "--lease=" +
+	words := []string{"queue", "worker", "--queue=" + strings.Join(s.worker.Queues, ","), "--lease=" +
 		stormLease.String(),
-		"--label=" + strings.Join(s.call.Labels, ","), "--jobs=" + strconv.Itoa(s.call.Jobs)}
+		"--label=" + strings.Join(s.worker.Labels, ","), "--jobs=" + strconv.Itoa(s.worker.Jobs)}
 	if len(s.servers) > 0 {
 		dir = s.home(i)
 		repo = filepath.Join(dir, "repo")

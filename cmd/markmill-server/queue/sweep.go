@@ -16,20 +16,20 @@ import (
 // rows is a sweep whose rows are jobs. It reads requests as lines of RowCall from standard input, and prints a line of
 // RowEnd for each ended row once its record is here.
 type rows struct {
-	*program
+	*Client
 	pending map[string]*queue.Spec
 }
 
 // pollRows is how often the states of all jobs are requested.
 const pollRows = 200 * time.Millisecond
 
-// sweep ends when its input ends, and ignores signals, which are for its parent. The jobs outlive both.
-func (p *program) sweep(ctx context.Context) (int, error) {
+// Rows ends when its input ends, and ignores signals, which are for its parent. The jobs outlive both.
+func (c *Client) Rows(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	r := &rows{program: p, pending: map[string]*queue.Spec{}}
+	r := &rows{Client: c, pending: map[string]*queue.Spec{}}
 	calls, failed := make(chan queue.RowCall), make(chan error, 1)
 	go func() {
-		for lines := bufio.NewReader(p.stdin); ; {
+		for lines := bufio.NewReader(c.stdin); ; {
 			line, err := lines.ReadBytes('\n')
 			var call queue.RowCall
 			if err == nil {
@@ -50,19 +50,19 @@ func (p *program) sweep(ctx context.Context) (int, error) {
 			if err == io.EOF {
 				err = nil
 			}
-			return exitPass, err
+			return err
 		case call := <-calls:
 			if call.Spec == nil {
-				return exitPass, r.cancelAll(ctx, call.Cancel)
+				return r.cancelAll(ctx, call.Cancel)
 			}
 			if err := r.begin(ctx, call.Spec); err != nil {
 				if err := r.say(queue.RowEnd{Job: call.Spec.ID, Error: err.Error()}); err != nil {
-					return 0, err
+					return err
 				}
 			}
 		case <-tick.C:
-			if err := r.look(ctx); err != nil {
-				return 0, err
+			if err := r.poll(ctx); err != nil {
+				return err
 			}
 		}
 	}
@@ -70,18 +70,9 @@ func (p *program) sweep(ctx context.Context) (int, error) {
 
 // begin submits a row, unless an earlier process of the sweep has.
 func (r *rows) begin(ctx context.Context, spec *queue.Spec) error {
-	if r.Server.URL != "" {
-		r.Spec = spec
-		if err := r.sendBase(ctx); err != nil {
-			return err
-		}
-	}
-	job, made, err := r.q.Submit(ctx, spec, time.Now().UTC())
-	if err == nil && job.ID == spec.ID {
-		err = r.noteOutput(spec)
-	}
+	job, made, err := r.enqueue(ctx, spec)
 	if err == nil && !made && job.State == queue.StateCanceled {
-		_, err = r.q.Retry(ctx, spec.ID, r.User, "the sweep goes on", time.Now().UTC())
+		_, err = r.Queue.Retry(ctx, spec.ID, r.User, "the sweep goes on", time.Now().UTC())
 	}
 	switch {
 	case err != nil:
@@ -95,10 +86,10 @@ func (r *rows) begin(ctx context.Context, spec *queue.Spec) error {
 	return err
 }
 
-// look fetches the records of rows that have ended.
-func (r *rows) look(ctx context.Context) error {
+// poll fetches the records of rows that have ended.
+func (r *rows) poll(ctx context.Context) error {
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(r.pending)), 500) {
-		jobs, err := r.q.States(ctx, ids)
+		jobs, err := r.Queue.States(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -116,7 +107,7 @@ func (r *rows) look(ctx context.Context) error {
 }
 
 func (r *rows) fetchRow(ctx context.Context, id string) queue.RowEnd {
-	h, err := r.q.Job(ctx, id)
+	h, err := r.Queue.Job(ctx, id)
 	if err != nil {
 		return queue.RowEnd{Job: id, Error: err.Error()}
 	}
@@ -138,7 +129,7 @@ func (r *rows) say(end queue.RowEnd) error {
 // cancelAll cancels the rows that have not ended.
 func (r *rows) cancelAll(ctx context.Context, why string) error {
 	for id := range r.pending {
-		if _, err := r.q.Cancel(ctx, id, r.User, why, time.Now().UTC()); err != nil {
+		if _, err := r.Queue.Cancel(ctx, id, r.User, why, time.Now().UTC()); err != nil {
 			r.tell("job %s: %s", id, err) // it may have ended meanwhile
 		}
 	}

@@ -57,19 +57,19 @@ func fast(began time.Time) time.Time { return firstMinute.Add(time.Since(began) 
 // scheduleFast is a scheduler with a clock that is fast and a lead that is short.
 func scheduleFast(dir, root string, began time.Time) error {
 	ctx := context.Background()
-	p := &program{Call: queue.Call{Root: root, Store: filepath.Join(root, ".markmill"), Queues: []string{"default"}},
+	c := &Client{Connection: queue.Connection{Root: root, Store: filepath.Join(root, ".markmill")},
 		stdout: io.Discard, stderr: os.Stdout}
 	var err error
-	if p.q, err = jetstream.Connect(ctx, jetstream.Options{Dir: dir}); err != nil {
+	if c.Queue, err = jetstream.Connect(ctx, jetstream.Options{Dir: dir}); err != nil {
 		return err
 	}
-	s, err := p.newScheduler(ctx, shortLead)
+	s, err := c.newScheduler(ctx, "default", shortLead)
 	if err != nil {
 		return err
 	}
 	s.now = func() time.Time { return fast(began) }
 	s.submit = func(ctx context.Context, n *schedules.Notebook, r *schedule.Run) error {
-		_, _, err := s.q.Submit(ctx, &queue.Spec{ID: r.ID, Queue: "default", Priority: queue.Normal,
+		_, _, err := s.Queue.Submit(ctx, &queue.Spec{ID: r.ID, Queue: "default", Priority: queue.Normal,
 			By: strconv.Itoa(os.Getpid()), Request: engine.Request{Path: n.Path}}, time.Now())
 		return err
 	}

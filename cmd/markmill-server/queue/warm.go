@@ -8,8 +8,8 @@ import (
 	"markmill/engine"
 )
 
-// warmth holds the interpreter that a worker keeps ready for the next run.
-type warmth struct {
+// prepared holds the interpreter that a worker keeps ready for the next run.
+type prepared struct {
 	mu    sync.Mutex
 	ready *engine.Warm
 	busy  bool // one is being made
@@ -21,7 +21,7 @@ type warmth struct {
 const warmAfter = 200 * time.Millisecond
 
 // take returns the prepared interpreter if the run of a plan can use it, to one caller only; nil if there is none.
-func (w *warmth) take(plan *engine.Plan, eng *engine.Engine) *engine.Warm {
+func (w *prepared) take(plan *engine.Plan, eng *engine.Engine) *engine.Warm {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ready == nil || !w.ready.Fits(plan, eng) {
@@ -33,7 +33,7 @@ func (w *warmth) take(plan *engine.Plan, eng *engine.Engine) *engine.Warm {
 }
 
 // make prepares, while the worker waits, an interpreter for a run like the last one.
-func (w *warmth) make(ctx context.Context, plan func() (*engine.Engine, *engine.Plan, error)) {
+func (w *prepared) make(ctx context.Context, plan func() (*engine.Engine, *engine.Plan, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.busy || w.over {
@@ -66,7 +66,7 @@ func (w *warmth) make(ctx context.Context, plan func() (*engine.Engine, *engine.
 }
 
 // close ends the prepared interpreter.
-func (w *warmth) close() {
+func (w *prepared) close() {
 	w.mu.Lock()
 	w.over = true
 	w.mu.Unlock()

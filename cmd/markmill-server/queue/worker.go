@@ -22,12 +22,13 @@ import (
 
 // worker takes jobs and runs them.
 type worker struct {
-	*program
-	name    string
-	store   runs.Store // of its runs while they go on: their records are published
-	courier *courier
-	own     *worktree.Source // the repository around the working directory; nil outside one
-	warm    warmth
+	*Client
+	queue.WorkerOptions
+	name     string
+	store    runs.Store // of its runs while they go on: their records are published
+	notifier *notifier
+	own      *worktree.Source // the repository around the working directory; nil outside one
+	warm     prepared
 }
 
 // engineAt makes the engine for a repository; "" is none. Its records are in the worker's store.
@@ -63,59 +64,61 @@ func (w *worker) retain(r engine.Retention) {
 // maxWorkers bounds the workers of one store.
 const maxWorkers = 1000
 
-func (p *program) work(ctx context.Context) (_ int, err error) {
+// Work takes jobs and runs them, until its context ends, or with Drain until there are none.
+func (c *Client) Work(ctx context.Context, o queue.WorkerOptions) error {
 	process.SealDescriptors()
-	wish := sandbox.Wish{Mode: p.Sandbox}
-	offer := sandbox.Probe(ctx, p.Program, wish.Need())
+	wish := sandbox.Wish{Mode: o.Sandbox}
+	offer := sandbox.Probe(ctx, c.Program, wish.Need())
 	if why := sandbox.Refusal(wish, sandbox.Decide(wish, offer)); why != "" {
-		return 0, &notebooks.Error{Kind: notebooks.KindProvider, Msg: "--sandbox " + p.Sandbox + ": " + why,
+		return &notebooks.Error{Kind: notebooks.KindProvider, Msg: "--sandbox " + o.Sandbox + ": " + why,
 			Hint: "--sandbox on runs jobs in as much of a sandbox as this machine has"}
 	}
-	w := &worker{program: p}
+	w := &worker{Client: c, WorkerOptions: o}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	w.name = fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:6])
-	if p.Root != "" {
-		if w.own, err = worktree.Open(p.Root); err != nil {
-			return 0, err
+	if c.Root != "" {
+		if w.own, err = worktree.Open(c.Root); err != nil {
+			return err
 		}
 	}
 	release, err := w.claimStore()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer release()
-	taker, err := p.q.NewTaker(ctx, queue.Worker{Name: w.name, Queues: p.Queues, Labels: p.Labels},
-		time.Duration(p.LeaseNS), time.Now)
+	consumer, err := c.Queue.NewConsumer(ctx, queue.Worker{Name: w.name, Queues: o.Queues, Labels: o.Labels},
+		o.Lease, time.Now)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer taker.Close()
-	w.tell("worker %s takes jobs, %d at a time; Ctrl-C gives back those that run", w.name, p.Jobs)
-	if p.Schedule {
+	defer consumer.Close()
+	w.tell("worker %s takes jobs, %d at a time; Ctrl-C gives back those that run", w.name, o.Jobs)
+	if o.Schedule {
 		scheduling, stop := context.WithCancel(ctx)
 		var ended sync.WaitGroup
 		ended.Go(func() {
-			if _, err := p.schedule(scheduling); err != nil {
+			if err := c.Schedule(scheduling, o.Queues[0]); err != nil {
 				w.tell("scheduler: %s", err)
 			}
 		})
 		defer ended.Wait()
 		defer stop()
 	}
-	if err := w.carry(ctx); err != nil {
-		return 0, err
+	if w.notifier, err = w.newNotifier(nil); err != nil {
+		return err
 	}
+	go w.notifier.work(ctx)
 	defer w.warm.close()
 	var group sync.WaitGroup
-	errs := make([]error, p.Jobs)
-	for i := range p.Jobs {
+	errs := make([]error, o.Jobs)
+	for i := range o.Jobs {
 		group.Go(func() {
 			for ctx.Err() == nil && errs[i] == nil {
 				var lease *jetstream.Lease
-				if lease, errs[i] = taker.Take(ctx, p.Drain); lease == nil {
+				if lease, errs[i] = consumer.Take(ctx, o.Drain); lease == nil {
 					return
 				}
 				w.do(ctx, lease)
@@ -123,7 +126,7 @@ func (p *program) work(ctx context.Context) (_ int, err error) {
 		})
 	}
 	group.Wait()
-	return exitPass, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // claimStore locks the first free store of workers. The next run in it removes what a killed worker left there.

@@ -44,18 +44,21 @@ func steerRun(id string, form url.Values) ([]string, error) {
 }
 
 func applyRun(id string, _ url.Values) ([]string, error) {
-	return []string{"runs", "apply", "--", id}, nil
+	return []string{"apply", "--", id}, nil
 }
 
 func approveRun(id string, form url.Values) ([]string, error) {
 	return []string{"approve", "--comment=" + strings.TrimSpace(form.Get("reason")), "--", id}, nil
 }
 
-// do runs the command of an action.
-func (s *server) do(ctx context.Context, id string, form url.Values, a action) error {
+// do runs the command of an action. options follow the first two words of its arguments.
+func (s *server) do(ctx context.Context, id string, form url.Values, a action, options []string) error {
 	args, err := a(id, form)
 	if err != nil {
 		return err
+	}
+	if len(options) > 0 {
+		args = append(append(append([]string{}, args[:2]...), options...), args[2:]...)
 	}
 	code, words, err := s.program.Do(ctx, child.Call{Args: args, To: &child.Most{}})
 	if err == nil && code != 0 {
@@ -64,45 +67,50 @@ func (s *server) do(ctx context.Context, id string, form url.Values, a action) e
 	return err
 }
 
-// act does what a form of a run's page asks for, and shows the run.
-func (s *server) act(a action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+// act does what a form of a run's page asks for, and shows the run. names are the fields of the form.
+func (s *server) act(a action, names ...string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		id := r.PathValue("id")
-		if _, ok := s.find(w, r); !ok {
-			return
+		if _, err := s.find(r); err != nil {
+			return err
 		}
-		if err := s.do(r.Context(), id, r.PostForm, a); err != nil {
-			s.failed(w, r, http.StatusConflict, err)
-			return
+		form, err := fields(r, names)
+		if err == nil {
+			err = s.do(r.Context(), id, form, a, nil)
 		}
-		http.Redirect(w, r, "/runs/"+id, http.StatusSeeOther)
+		if err != nil {
+			return refused(http.StatusConflict, err)
+		}
+		return done(w, r, "/runs/"+id, http.StatusOK, map[string]string{"run_id": id})
 	}
 }
 
 // fork goes on from a step of a run, as a new run.
-func (s *server) fork(w http.ResponseWriter, r *http.Request) {
-	if _, ok := s.find(w, r); !ok {
-		return
+func (s *server) fork(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.find(r); err != nil {
+		return err
 	}
-	args := []string{"runs", "fork"}
+	args := []string{"resume"}
 	if step := r.PostForm.Get("step"); step != "" {
 		args = append(args, "--at="+step)
 	}
-	s.begin(w, r, append(args, "--events=-", "--", r.PathValue("id")))
+	id, err := s.spawn(r.Context(), append(args, "--events=-", "--", r.PathValue("id")))
+	if err != nil {
+		return refused(http.StatusConflict, err)
+	}
+	return done(w, r, "/runs/"+string(id), http.StatusCreated, nil)
 }
 
 // address makes an address that another browser can sign in with.
-func (s *server) address(w http.ResponseWriter, r *http.Request) {
-	if s.guard.tokens != nil {
-		s.failed(w, r, http.StatusConflict, problem("people sign in with their tokens here: "+
+func (s *server) address(w http.ResponseWriter, r *http.Request) error {
+	if s.auth.tokens != nil {
+		return refused(http.StatusConflict, problem("people sign in with their tokens here: "+
 			"markmill serve token NAME --tokens %s makes one", s.Tokens))
-		return
 	}
 	granted, err := parseRole(r.PostForm.Get("role"))
 	if err != nil {
-		s.failed(w, r, http.StatusBadRequest, err)
-		return
+		return refused(http.StatusBadRequest, err)
 	}
-	s.page(w, r, "notice", "Another browser", notice{Words: "This address signs one browser in, once, with the role " +
-		granted.String() + ": " + s.guard.invite(min(granted, of(r).role))})
+	return s.page(w, r, "notice", "Another browser", notice{Words: "This address signs one browser in, once, with " +
+		"the role " + granted.String() + ": " + s.auth.newAddress(min(granted, sessionOf(r).role))})
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	jobs "markmill/cmd/markmill-server/queue"
 	"markmill/engine/queue"
-	"markmill/engine/queue/desk"
 	"markmill/render/digest"
 	"markmill/runs/index"
 )
@@ -21,7 +21,7 @@ const (
 	checksTime  = 30 * 24 * time.Hour // that the strips show
 	mostChanges = 100
 	mostAlerts  = 50
-	toldTime    = 5 * time.Second
+	alertsTime  = 5 * time.Second
 )
 
 // checkRow is a check, or the runs of a notebook.
@@ -132,8 +132,8 @@ func newMuting(f *frame, notebook, check string, m *queue.Mute, able bool) mutin
 	return muting{f, notebook, check, m, able}
 }
 
-// toldClass is the class of the state of an alert at a target.
-func toldClass(state string) string {
+// receiptClass is the class of the state of an alert at a target.
+func receiptClass(state string) string {
 	switch state {
 	case queue.Delivered:
 		return "pass"
@@ -149,18 +149,37 @@ func toldClass(state string) string {
 type checksBody struct {
 	Notebooks []checkedNotebook
 	Changes   []checkChange
-	Alerts    []desk.Alert
+	Alerts    []*queue.Delivery
 	Total     int // of the alerts
 	Trouble   string
 }
 
-func (s *server) checks(w http.ResponseWriter, r *http.Request) {
+func (s *server) checks(w http.ResponseWriter, r *http.Request) error {
 	b, err := s.checksBody(r.Context())
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "checks", "Checks", b)
+	return s.page(w, r, "checks", "Checks", b)
+}
+
+// alerts are the alerts of the queue, newest first, and the active mutes.
+type alerts struct {
+	Alerts []*queue.Delivery
+	Mutes  []queue.Mute
+}
+
+// askAlerts asks for alerts. Where there is no queue there are none.
+func (s *server) askAlerts(ctx context.Context) (to alerts, err error) {
+	to, err = withQueue(ctx, s, func(ctx context.Context, c *jobs.Client) (to alerts, err error) {
+		if to.Alerts, err = c.Outbox(ctx); err == nil {
+			to.Mutes, err = c.Muted(ctx, time.Now())
+		}
+		return to, err
+	})
+	if errors.Is(err, errNoQueue) {
+		err = nil
+	}
+	return to, err
 }
 
 // checksBody has the notebooks with checks or objectives, the worst first, with what changed in 30 days, and who was
@@ -176,13 +195,13 @@ func (s *server) checksBody(ctx context.Context) (*checksBody, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeout(ctx, toldTime) // the checks are shown without it
+	ctx, stop := context.WithTimeout(ctx, alertsTime) // the checks are shown without it
 	defer stop()
-	told, err := s.askAlerts(ctx, mostAlerts)
-	if err != nil && !errors.Is(err, errNoQueue) {
+	sent, err := s.askAlerts(ctx)
+	if err != nil {
 		b.Trouble = err.Error()
 	}
-	b.Alerts, b.Total = told.Alerts, told.Total
+	b.Alerts, b.Total = sent.Alerts[:min(len(sent.Alerts), mostAlerts)], len(sent.Alerts)
 	for _, n := range d.Notebooks {
 		if !slices.ContainsFunc(n.Rows, func(r digest.Row) bool {
 			return r.Check != "" || r.UptimeObjective != nil || r.P95Objective != nil
@@ -191,14 +210,14 @@ func (s *server) checksBody(ctx context.Context) (*checksBody, error) {
 		}
 		path := path.Clean(n.Notebook) // as alerts have it
 		one := checkedNotebook{Notebook: path, Counts: n.Counts(), Runnable: s.inside(path) == nil}
-		for _, m := range told.Mutes {
+		for _, m := range sent.Mutes {
 			if m.Notebook == path && m.Check == "" {
 				one.Muted = &m
 			}
 		}
 		for _, row := range n.Rows {
 			r := checkRow{Row: row}
-			for _, m := range told.Mutes {
+			for _, m := range sent.Mutes {
 				if m.Notebook == path && m.Check == row.Check && m.Check != "" {
 					r.Muted = &m
 				}

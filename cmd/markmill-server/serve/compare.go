@@ -14,17 +14,15 @@ import (
 const maxCompared = 100
 
 // compare answers with the page of a comparison: of two runs as markmill diff shows them, and with how=table, or of
-// more runs, as markmill runs compare does.
-func (s *server) compare(w http.ResponseWriter, r *http.Request) {
+// more runs, as markmill diff --values does.
+func (s *server) compare(w http.ResponseWriter, r *http.Request) error {
 	ids := r.URL.Query()["run"]
 	if len(ids) < 2 || len(ids) > maxCompared {
-		s.failed(w, r, http.StatusBadRequest, problem("choose between 2 and %d runs in the list", maxCompared))
-		return
+		return refused(http.StatusBadRequest, problem("choose between 2 and %d runs in the list", maxCompared))
 	}
 	for _, id := range ids {
 		if found, _, err := s.store.Find(id); err != nil || string(found) != id {
-			s.failed(w, r, http.StatusNotFound, problem("there is no run %s", id))
-			return
+			return refused(http.StatusNotFound, problem("there is no run %s", id))
 		}
 	}
 	look := lookup.Reader{Store: func() (runs.Store, error) { return s.store, nil }}
@@ -39,10 +37,9 @@ func (s *server) compare(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	static(w, page)
+	return static(w, page)
 }
 
 func difference(look lookup.Reader, before, after string) ([]byte, error) {
@@ -55,11 +52,4 @@ func difference(look lookup.Reader, before, after string) ([]byte, error) {
 		return nil, err
 	}
 	return html.Diff(diff.Compare(a.Doc, b.Doc, diff.Options{})), nil
-}
-
-// static answers with a page that has its style and script within, and a policy with their digests. It is put into an
-// origin of its own, so that nothing in it reaches the workbench.
-func static(w http.ResponseWriter, page []byte) {
-	w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'; sandbox allow-scripts allow-popups")
-	give(w, "text/html; charset=utf-8", page)
 }

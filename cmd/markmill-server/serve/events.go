@@ -3,7 +3,6 @@ package serve
 import (
 	"crypto/rand"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,16 +14,16 @@ import (
 	"markmill/runs"
 )
 
-// keptEvents is how many events a client can be behind; sentAtOnce how many are sent in one write; eventsTime how long
-// a client may take for a write before it is dropped.
+// keptEvents is how many events a client can be behind; sentAtOnce how many are sent in one write; eventsEvery is the
+// time between two writes.
 const (
-	keptEvents = 8192
-	sentAtOnce = 128
-	eventsTime = 10 * time.Second
+	keptEvents  = 8192
+	sentAtOnce  = 128
+	eventsEvery = 50 * time.Millisecond
 )
 
-// happened is an event of /events about a run.
-type happened struct {
+// runEvent is an event of /events about a run.
+type runEvent struct {
 	Run      runs.RunID       `json:"run_id"`
 	Notebook string           `json:"notebook,omitzero"`
 	Time     time.Time        `json:"time"`
@@ -51,8 +50,7 @@ type feed struct {
 	mutex sync.Mutex
 	epoch string // names this feed: numbers of another one say nothing; "" has not begun
 	kept  []string
-	first int           // number of kept[0]
-	news  chan struct{} // closed when there is more
+	first int // number of kept[0]
 }
 
 // begin starts the feed; existing events count as old.
@@ -66,13 +64,13 @@ func (f *feed) begin() error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	f.epoch, f.news = rand.Text()[:8], make(chan struct{})
+	f.epoch = rand.Text()[:8]
 	go w.watch()
 	return nil
 }
 
 // publish adds an event.
-func (f *feed) publish(kind runs.EventType, h happened) {
+func (f *feed) publish(kind runs.EventType, h runEvent) {
 	data, err := codec.Marshal(h)
 	if err != nil {
 		return // a struct of ours can be written
@@ -85,13 +83,11 @@ func (f *feed) publish(kind runs.EventType, h happened) {
 		f.first += drop
 	}
 	f.kept = append(f.kept, fmt.Sprintf("id: %s.%d\nevent: %s\ndata: %s\n\n", f.epoch, f.first+len(f.kept), kind, data))
-	close(f.news)
-	f.news = make(chan struct{})
 }
 
-// place is the number of the first event that a client gets: behind the one that it had last, else the next one. reset
+// start is the number of the first event that a client gets: behind the one that it had last, else the next one. reset
 // says that there were events in between that are not kept.
-func (f *feed) place(last string) (next int, reset bool) {
+func (f *feed) start(last string) (next int, reset bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	next = f.first + len(f.kept)
@@ -106,75 +102,41 @@ func (f *feed) place(last string) (next int, reset bool) {
 	return n + 1, false
 }
 
-// after returns the events from a number on, and a channel that signals more. fallen says that they are no longer kept.
-func (f *feed) after(next int) (text string, upTo int, more <-chan struct{}, fallen bool) {
+// after returns the events from a number on. fallen says that they are no longer kept.
+func (f *feed) after(next int) (text string, upTo int, fallen bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if next < f.first {
-		return "", next, nil, true
+		return "", next, true
 	}
 	list := f.kept[next-f.first:]
 	list = list[:min(len(list), sentAtOnce)]
-	return strings.Join(list, ""), next + len(list), f.news, false
+	return strings.Join(list, ""), next + len(list), false
 }
 
 // events streams the events of all runs.
-func (s *server) events(w http.ResponseWriter, r *http.Request) {
-	if s.watching.Add(1) > maxWatching {
-		s.watching.Add(-1)
-		http.Error(w, "too many clients follow the runs", http.StatusServiceUnavailable)
-		return
-	}
-	defer s.watching.Add(-1)
+func (s *server) events(w http.ResponseWriter, r *http.Request) error {
 	if err := s.feed.begin(); err != nil {
-		http.Error(w, "the records cannot be read", http.StatusInternalServerError)
-		return
+		return fmt.Errorf("the records cannot be read: %w", err)
 	}
-	next, reset := s.feed.place(r.Header.Get("Last-Event-ID"))
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{}) // the stream ends when the client goes, not when its request is old
-	send := func(text string) bool {
-		if control.SetWriteDeadline(time.Now().Add(eventsTime)) != nil {
-			return false
-		}
-		_, err := io.WriteString(w, text)
-		return err == nil && control.Flush() == nil
-	}
+	next, reset := s.feed.start(r.Header.Get("Last-Event-ID"))
 	greeting := fmt.Sprintf("id: %s.%d\n", s.feed.epoch, next-1) // from where a client that gets no event resumes
 	if reset {
 		greeting += fmt.Sprintf("event: %s\ndata: {}\n", eventsReset)
 	}
-	if !send(greeting + "\n") {
-		return
-	}
-	alive := time.NewTicker(keepAlive)
-	defer alive.Stop()
-	for {
-		text, upTo, more, fallen := s.feed.after(next)
-		switch {
-		case fallen:
-			return // too slow: when it comes back, it is told so
-		case text != "":
-			if !send(text) {
-				return
+	text := greeting + "\n"
+	return s.follow(w, r, eventsEvery, func(to *stream) (fallen bool, err error) {
+		for {
+			if text != "" {
+				if err := to.send(text); err != nil {
+					return false, err
+				}
 			}
-			next = upTo
-			continue
-		}
-		select {
-		case <-more:
-		case <-alive.C:
-			if !send(": still here\n\n") {
-				return
+			if text, next, fallen = s.feed.after(next); text == "" {
+				return fallen, nil // when a client that was too slow comes back, it is told so
 			}
-		case <-r.Context().Done():
-			return
-		case <-s.closing:
-			return
 		}
-	}
+	})
 }
 
 // watcher looks for new events in the journals.
@@ -219,7 +181,7 @@ func (w *watcher) begin() error {
 			f.read(e)
 		}
 	}
-	return w.look(false)
+	return w.readAnswers(false)
 }
 
 func (w *watcher) follow(id runs.RunID) {
@@ -272,7 +234,7 @@ func (w *watcher) watch() {
 				delete(w.followed, id)
 			}
 		}
-		_ = w.look(true) // they cannot be read just now
+		_ = w.readAnswers(true) // they cannot be read just now
 	}
 }
 
@@ -304,13 +266,13 @@ func (w *watcher) step(id runs.RunID, f *followed) (done bool) {
 	}
 	if !f.interrupted {
 		f.interrupted = true
-		w.publish(runInterrupted, happened{Run: id, Notebook: f.notebook, Time: time.Now().UTC(), Seq: -1})
+		w.publish(runInterrupted, runEvent{Run: id, Notebook: f.notebook, Time: time.Now().UTC(), Seq: -1})
 	}
 	return false // reconcile may complete it
 }
 
 // read makes of an event of a journal what is published; the type is "" for those that are not.
-func (f *followed) read(e runs.Event) (runs.EventType, happened) {
+func (f *followed) read(e runs.Event) (runs.EventType, runEvent) {
 	var data struct {
 		Notebook string `json:"notebook"`
 		Source   string `json:"source_path"`
@@ -321,22 +283,22 @@ func (f *followed) read(e runs.Event) (runs.EventType, happened) {
 	case runs.RunStarted, runs.StepStarted, runs.StepFinished, runs.ApprovalRequested, runs.ApprovalGranted,
 		runs.ApprovalDenied, runs.GateBlocked, runs.RunCompleted:
 	default:
-		return "", happened{}
+		return "", runEvent{}
 	}
 	if codec.Unmarshal(e.Data, &data) != nil {
-		return "", happened{}
+		return "", runEvent{}
 	}
 	if e.Type == runs.RunStarted {
 		if f.notebook = data.Source; f.notebook == "" {
 			f.notebook = data.Notebook
 		}
 	}
-	return e.Type, happened{Notebook: f.notebook, Time: e.Time, Seq: e.Seq, Step: e.Step, Status: data.Status,
+	return e.Type, runEvent{Notebook: f.notebook, Time: e.Time, Seq: e.Seq, Step: e.Step, Status: data.Status,
 		Actor: data.Actor}
 }
 
-// look reads the answers to requests for approvals, and publishes those that are new.
-func (w *watcher) look(publish bool) error {
+// readAnswers reads the answers to requests for approvals, and publishes those that are new.
+func (w *watcher) readAnswers(publish bool) error {
 	changed, err := w.store.Approvals().Changed()
 	if err != nil || changed.Equal(w.answered) && time.Since(changed) > time.Second {
 		return err
@@ -354,7 +316,7 @@ func (w *watcher) look(publish bool) error {
 		}
 		w.answers[a.ID] = true
 		if publish {
-			w.publish(approvalAnswered, happened{Run: a.Run, Time: a.Time, Seq: -1, Actor: a.Actor,
+			w.publish(approvalAnswered, runEvent{Run: a.Run, Time: a.Time, Seq: -1, Actor: a.Actor,
 				Answer: a.Approval.Answer})
 		}
 	}

@@ -95,11 +95,10 @@ func (b *homeBody) cut(most int) {
 	}
 }
 
-func (s *server) home(w http.ResponseWriter, r *http.Request) {
+func (s *server) home(w http.ResponseWriter, r *http.Request) error {
 	body, err := s.homeBody(r.Context())
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
 	if !r.URL.Query().Has("all") {
 		body.cut(homeLength)
@@ -115,10 +114,9 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "home", "Notebooks", body)
+	return s.page(w, r, "home", "Notebooks", body)
 }
 
 func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
@@ -137,119 +135,143 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 	for _, item := range live {
 		body.Live = append(body.Live, item.Entry)
 	}
-	s.survey.add(s, body, latest)
-	due := s.due.look(s)
-	for _, rows := range [][]homeRow{body.Rows, body.Idle} {
-		for i := range rows {
-			rows[i].Due = due[rows[i].Notebook]
-			body.Clock = body.Clock || rows[i].Due != nil
-		}
+	states, at, err := s.states.get(fresh, firstLook, s.outputStates)
+	if body.Surveyed = at; err != nil {
+		body.Trouble = err.Error()
 	}
-	body.Going, body.Failed = s.catching.state()
+	body.fill(latest, states)
+	if due, _, _ := s.due.get(dueAgain, 0, s.scheduled); due != nil { // the page of the schedules has the error
+		body.schedule(due.Rows)
+	}
+	body.Going, body.Failed = s.updating.state()
 	return body, nil
 }
 
-// survey keeps the states of the outputs in the checkout. They are found again in the background when Home is looked
-// at and they are older than fresh: a large repository takes longer than a page may.
-type survey struct {
-	mutex   sync.Mutex
-	looking bool
-	at      time.Time
-	states  map[string]status.Output // by path of the source
-	err     error
-}
-
+// States of outputs are found again when Home is looked at and they are older than fresh; firstLook is the time that
+// the first page waits for them.
 const (
 	fresh     = 3 * time.Second
-	firstLook = 400 * time.Millisecond // that the first page waits for the states
+	firstLook = 400 * time.Millisecond
 )
 
-// look starts a survey unless one goes on or the last is fresh.
-func (v *survey) look(s *server) (done chan struct{}) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if s.repo == nil || v.looking || time.Since(v.at) < fresh {
-		return nil
+// outputStates are the states of the outputs in the checkout, by the paths of their sources.
+func (s *server) outputStates(ctx context.Context) (map[string]status.Output, error) {
+	states := map[string]status.Output{}
+	if s.repo == nil {
+		return states, nil
 	}
-	v.looking, done = true, make(chan struct{})
-	go func() {
-		defer close(done)
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-		defer cancel()
-		found, err := status.Of(ctx, s.repo, status.Options{Store: s.store})
-		states := map[string]status.Output{}
-		if err == nil {
-			for _, o := range found.ForJSON().Outputs {
-				name := cmp.Or(o.Source, o.Path)
-				if old, have := states[name]; !have || worse(o.State, old.State) {
-					states[name] = o
-				}
-			}
+	found, err := status.Of(ctx, s.repo, status.Options{Store: s.store})
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range found.ForJSON().Outputs {
+		name := cmp.Or(o.Source, o.Path)
+		if old, have := states[name]; !have || worse(o.State, old.State) {
+			states[name] = o
 		}
-		v.mutex.Lock()
-		defer v.mutex.Unlock()
-		v.looking, v.at, v.states, v.err = false, time.Now(), states, err
-	}()
-	return done
+	}
+	return states, nil
+}
+
+// background keeps something that takes longer to find than a page may take. It is found again when it is asked for and
+// is old; meanwhile pages have what was found before.
+type background[T any] struct {
+	mutex   sync.Mutex
+	finding chan struct{} // closed when it is found; nil: nobody looks
+	at      time.Time     // when it was found; zero: never
+	value   T
+	err     error // why it was not found the last time
+}
+
+// findTime bounds the time in which something is found.
+const findTime = 5 * time.Minute
+
+// get returns what was found, and when. The first caller waits a moment for it.
+func (b *background[T]) get(age, wait time.Duration, find func(context.Context) (T, error)) (T, time.Time, error) {
+	b.mutex.Lock()
+	if b.finding == nil && time.Since(b.at) >= age {
+		b.finding = make(chan struct{})
+		go b.find(b.finding, find)
+	}
+	first, done := b.at.IsZero(), b.finding
+	b.mutex.Unlock()
+	if first && wait > 0 {
+		select {
+		case <-done:
+		case <-time.After(wait):
+		}
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.value, b.at, b.err
+}
+
+func (b *background[T]) find(done chan struct{}, find func(context.Context) (T, error)) {
+	defer close(done)
+	ctx, stop := context.WithTimeout(context.Background(), findTime)
+	defer stop()
+	value, err := find(ctx)
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.finding, b.at, b.err = nil, time.Now(), err; err == nil {
+		b.value = value
+	}
+}
+
+// stale has it found again when it is asked for the next time.
+func (b *background[T]) stale() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.at = time.Time{}
 }
 
 // worse reports whether a state needs a person more than another.
 func worse(a, b review.State) bool { return a != review.Current && b == review.Current }
 
-// add makes the rows of Home.
-func (v *survey) add(s *server, body *homeBody, latest []index.Latest) {
-	done := v.look(s)
-	v.mutex.Lock()
-	first := v.at.IsZero()
-	v.mutex.Unlock()
-	if first && done != nil {
-		select {
-		case <-done:
-		case <-time.After(firstLook):
+// fill makes the rows of Home.
+func (b *homeBody) fill(latest []index.Latest, states map[string]status.Output) {
+	add := func(row homeRow) {
+		if o, found := states[row.Notebook]; found {
+			row.State, row.Why, row.Runnable = o.State, o.Why, o.Source != ""
 		}
-	}
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	body.Surveyed = v.at
-	if v.err != nil {
-		body.Trouble = v.err.Error()
+		row.need()
+		if row.Needs != "" {
+			b.Needing++
+		}
+		if row.State == review.Outdated {
+			b.Outdated++
+		}
+		b.Rows = append(b.Rows, row)
 	}
 	seen := map[string]bool{}
 	for _, n := range latest {
-		row := homeRow{Notebook: n.Notebook, Last: &n.Run}
-		v.state(&row)
 		seen[n.Notebook] = true
-		body.Rows = append(body.Rows, row)
+		add(homeRow{Notebook: n.Notebook, Last: &n.Run})
 	}
-	for name := range v.states {
+	for name := range states {
 		if !seen[name] {
-			row := homeRow{Notebook: name}
-			v.state(&row)
-			body.Rows = append(body.Rows, row)
+			add(homeRow{Notebook: name})
 		}
 	}
-	for i := range body.Rows {
-		body.Rows[i].need()
-		if body.Rows[i].Needs != "" {
-			body.Needing++
-		}
-		if body.Rows[i].State == review.Outdated {
-			body.Outdated++
-		}
-	}
-	slices.SortFunc(body.Rows, func(a, b homeRow) int {
+	slices.SortFunc(b.Rows, func(a, b homeRow) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Notebook, b.Notebook))
 	})
-	body.All = len(body.Rows)
-	at := slices.IndexFunc(body.Rows, func(r homeRow) bool { return r.rank == neverRun })
+	b.All = len(b.Rows)
+	at := slices.IndexFunc(b.Rows, func(r homeRow) bool { return r.rank == neverRun })
 	if at >= 0 {
-		body.Rows, body.Idle = body.Rows[:at], body.Rows[at:]
+		b.Rows, b.Idle = b.Rows[:at], b.Rows[at:]
 	}
 }
 
-func (v *survey) state(row *homeRow) {
-	if o, found := v.states[row.Notebook]; found {
-		row.State, row.Why, row.Runnable = o.State, o.Why, o.Source != ""
+// schedule adds when notebooks are due.
+func (b *homeBody) schedule(due []scheduledRow) {
+	for _, rows := range [][]homeRow{b.Rows, b.Idle} {
+		for i := range rows {
+			at := slices.IndexFunc(due, func(d scheduledRow) bool { return d.Notebook == rows[i].Notebook })
+			if at >= 0 {
+				rows[i].Due, b.Clock = &due[at], true
+			}
+		}
 	}
 }
 

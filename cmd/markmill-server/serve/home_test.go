@@ -1,7 +1,7 @@
 package serve
 
 import (
-	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -30,11 +30,11 @@ func TestHomeIsCut(t *testing.T) {
 // TestCatchUpOnce: what is outdated is not run again while it is being run.
 func TestCatchUpOnce(t *testing.T) {
 	s := &server{}
-	s.catching.begin()
+	s.updating.begin()
 	r := httptest.NewRequest(http.MethodPost, "/outdated", nil)
-	w := httptest.NewRecorder()
-	s.catchUp(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, &session{})))
-	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "already") {
-		t.Errorf("%d\n%s", w.Code, w.Body)
+	err := s.catchUp(httptest.NewRecorder(), r)
+	if no, is := errors.AsType[*refusal](err); !is || no.status != http.StatusConflict ||
+		!strings.Contains(no.words, "already") {
+		t.Errorf("it ends with %v", err)
 	}
 }

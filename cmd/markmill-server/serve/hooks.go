@@ -43,7 +43,7 @@ const (
 type hooks struct {
 	secret []byte // none: there is no webhook
 	run    func(context.Context)
-	guard  *guard
+	auth   *auth
 
 	mutex sync.Mutex
 	seen  map[[sha256.Size]byte]bool
@@ -52,8 +52,8 @@ type hooks struct {
 }
 
 // newHooks reads the secret from a file, or else from the environment.
-func newHooks(file string, g *guard) (*hooks, error) {
-	h := &hooks{guard: g, seen: map[[sha256.Size]byte]bool{}, push: make(chan struct{}, 1)}
+func newHooks(file string, a *auth) (*hooks, error) {
+	h := &hooks{auth: a, seen: map[[sha256.Size]byte]bool{}, push: make(chan struct{}, 1)}
 	secret, from := []byte(os.Getenv(WebhookVariable)), WebhookVariable
 	if file != "" {
 		info, err := os.Stat(file)
@@ -124,8 +124,8 @@ func (h *hooks) first(body []byte) bool {
 	return true
 }
 
-// take takes a delivery, and answers before anything runs: a forge waits for ten seconds.
-func (h *hooks) take(w http.ResponseWriter, r *http.Request) {
+// receive receives a delivery, and answers before anything runs: a forge waits for ten seconds.
+func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	switch kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 	case len(h.secret) == 0:
 		http.NotFound(w, r)
@@ -189,7 +189,7 @@ func (h *hooks) serve(ctx context.Context) {
 
 // pushed updates the checkout to the pushed commit, if no local change prevents it, and runs what is outdated there.
 func (s *server) pushed(ctx context.Context) {
-	tell := func(words string) { s.guard.say("Webhook: " + plain.Cut(plain.OneLine(words), 1000)) }
+	tell := func(words string) { s.auth.say("Webhook: " + plain.Cut(plain.OneLine(words), 1000)) }
 	pulling, cancel := context.WithTimeout(ctx, pullTime)
 	pull := exec.CommandContext(pulling, "git", "-C", s.Root, "pull", "--ff-only", "--quiet")
 	pull.Env = append(child.Environ(ctx), "GIT_TERMINAL_PROMPT=0")

@@ -14,8 +14,10 @@ import (
 	"strings"
 	"time"
 
+	jobs "markmill/cmd/markmill-server/queue"
+	"markmill/cmd/markmill/child"
 	"markmill/engine/queue"
-	"markmill/engine/queue/desk"
+	"markmill/engine/queue/jetstream"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
@@ -30,7 +32,7 @@ const mostTails = 20
 // jobBody is the data of the page of a job.
 type jobBody struct {
 	jobRow
-	Spec   desk.Spec
+	Spec   *queue.Spec
 	Events []jobEvent
 	Holds  []string // why no worker takes it
 	Worker *workerRow
@@ -89,34 +91,82 @@ func (h *history) say(e *queue.Event) (list []jobEvent) {
 	return append(list, one)
 }
 
-// askJob asks for a job that an address names.
-func (s *server) askJob(ctx context.Context, id string, after uint64) (*desk.Job, error) {
-	if err := queue.CheckName("the name", id); err != nil {
-		return nil, err
-	}
-	return inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Job, error) { return d.Job(ctx, id, after) })
+// jobView is a job, with what came behind one of its entries.
+type jobView struct {
+	queue.Job
+	Spec    *queue.Spec // of the first entry
+	Last    uint64
+	Events  []queue.Event
+	Waits   []string        // why no worker takes it
+	Worker  *queue.Presence // that has it
+	Expired bool            // its lease is over, and nobody has taken it yet
+	// Run is the newest run, with its journal and its files as far as they came in these entries.
+	Run     runs.RunID
+	Journal []byte
+	Files   map[string]queue.File // by their paths in the record
 }
 
-// failedJob answers with why a job cannot be shown.
-func (s *server) failedJob(w http.ResponseWriter, r *http.Request, err error) {
-	s.failed(w, r, unavailable(err), err)
+// askJob asks for a job that an address names, and its entries behind a given one; 0 is the whole job.
+func (s *server) askJob(ctx context.Context, id string, after uint64) (*jobView, error) {
+	if err := queue.CheckName("the name", id); err != nil {
+		return nil, refused(http.StatusNotFound, err)
+	}
+	return withQueue(ctx, s, func(ctx context.Context, c *jobs.Client) (*jobView, error) {
+		list, last, err := c.Queue.Since(ctx, id, after)
+		if err != nil {
+			return nil, err
+		}
+		job, found, err := c.Queue.Current(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			return nil, jetstream.NoJob(id)
+		}
+		to := &jobView{Job: job, Last: last}
+		for i := range list {
+			to.add(&list[i])
+		}
+		if to.Waits, err = c.Queue.Waits(ctx, &job, time.Now()); err != nil || !job.State.Leased() {
+			return to, err
+		}
+		all, err := c.Queue.Presence(ctx)
+		to.Expired = job.Expired(all)
+		if i := slices.IndexFunc(all, func(a queue.Presence) bool { return a.Name == job.Worker }); i >= 0 {
+			to.Worker = &all[i]
+		}
+		return to, err
+	})
+}
+
+func (n *jobView) add(e *queue.Entry) {
+	if e.Spec != nil {
+		n.Spec = e.Spec
+	}
+	n.Events = append(n.Events, e.Event())
+	if e.Run != n.Run && e.Run != "" {
+		n.Run, n.Journal, n.Files = e.Run, nil, map[string]queue.File{}
+	}
+	n.Journal = append(n.Journal, e.Journal...)
+	for _, f := range e.Files {
+		n.Files[f.Path] = f
+	}
 }
 
 // job shows what happened to a job, and what it does.
-func (s *server) job(w http.ResponseWriter, r *http.Request) {
+func (s *server) job(w http.ResponseWriter, r *http.Request) error {
 	got, err := s.askJob(r.Context(), r.PathValue("id"), 0)
 	if err != nil {
-		s.failedJob(w, r, err)
-		return
+		return err
 	}
 	b := &jobBody{jobRow: jobRow{Job: got.Job, Expired: got.Expired}, Spec: got.Spec, Holds: got.Waits,
-		Live: !got.Job.State.Ended()}
+		Live: !got.State.Ended()}
 	var h history
 	for i := range got.Events {
 		b.Events = append(b.Events, h.say(&got.Events[i])...)
 	}
 	if got.Worker != nil {
-		b.Worker = &workerRow{Attendance: *got.Worker, Jobs: []jobRow{b.jobRow}}
+		b.Worker = &workerRow{Presence: *got.Worker, Jobs: []jobRow{b.jobRow}}
 	}
 	if got.Run != "" {
 		_, err := os.Stat(s.store.Path(got.Run))
@@ -130,12 +180,11 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) {
 	}
 	b.Causes = folded.Causes()
 	if err := s.stepsOf(r.Context(), b, got, folded); err != nil {
-		s.failedJob(w, r, err)
-		return
+		return err
 	}
-	b.Follow = "/jobs/" + b.ID + "/live?" + url.Values{"at": {place(0, b.Steps)}, "run": {string(got.Run)},
+	b.Follow = "/jobs/" + b.ID + "/live?" + url.Values{"at": {position(0, b.Steps)}, "run": {string(got.Run)},
 		"last": {strconv.FormatUint(got.Last, 10)}}.Encode()
-	s.page(w, r, "job", b.Notebook, b)
+	return s.page(w, r, "job", b.Notebook, b)
 }
 
 // addLines adds whole lines of a journal to what is known of a run. It is for looking at; jobs fetch verifies.
@@ -162,7 +211,7 @@ func (s *server) liveRecord(id runs.RunID) *runs.Record {
 
 // stepsOf fills in the steps of the job's newest run, with the ends of what they printed: from the record if it is on
 // this machine, else from the queue, which has the output of a step when that has ended.
-func (s *server) stepsOf(ctx context.Context, b *jobBody, got *desk.Job, folded *runs.Run) error {
+func (s *server) stepsOf(ctx context.Context, b *jobBody, got *jobView, folded *runs.Run) error {
 	var record *runs.Record
 	if got.Run != "" && b.HasRun {
 		record = s.store.Record(got.Run)
@@ -182,34 +231,28 @@ func (s *server) stepsOf(ctx context.Context, b *jobBody, got *desk.Job, folded 
 	if record != nil {
 		return nil
 	}
-	kept := map[string]queue.File{}
-	for _, f := range got.Files {
-		kept[f.Path] = f
-	}
-	var ask []queue.File
-	at := map[string]*stepRow{}
-	for i := range slices.Backward(b.Steps) {
-		row := &b.Steps[i]
-		if row.Step == nil || len(ask) >= mostTails*len(streamNames) {
-			continue
-		}
-		for _, name := range streamNames {
-			if f, found := kept[path.Join(row.Step.Dir, name)]; found {
-				ask, at[f.Path] = append(ask, f), row
+	_, err := withQueue(ctx, s, func(ctx context.Context, c *jobs.Client) (_ struct{}, err error) {
+		for i := range b.Steps[max(0, len(b.Steps)-mostTails):] {
+			row := &b.Steps[max(0, len(b.Steps)-mostTails)+i]
+			if row.Step == nil {
+				continue
+			}
+			for _, name := range streamNames {
+				f, found := got.Files[path.Join(row.Step.Dir, name)]
+				if !found {
+					continue
+				}
+				text, err := c.Queue.Tail(ctx, f, maxTail)
+				if err != nil {
+					return struct{}{}, err
+				}
+				row.Streams = append(row.Streams, streamTail{Name: name, Text: child.Plain(text),
+					Skipped: f.Bytes - int64(len(text))})
 			}
 		}
-	}
-	tails, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) ([]desk.Tail, error) {
-		return d.Tails(ctx, ask)
+		return struct{}{}, nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, t := range tails {
-		row := at[t.Path]
-		row.Streams = append(row.Streams, streamTail{Name: path.Base(t.Path), Text: screen(t.Text), Skipped: t.Skipped})
-	}
-	return nil
+	return err
 }
 
 // jobState is what the page of a job shows of its state while it goes on.
@@ -239,39 +282,20 @@ type jobViewer struct {
 
 // jobLive answers with what happens to a job, and ends with it. A browser that lost its connection loads the page
 // again.
-func (s *server) jobLive(w http.ResponseWriter, r *http.Request) {
-	if s.watching.Add(1) > maxWatching {
-		s.watching.Add(-1)
-		http.Error(w, "too many pages follow a run", http.StatusServiceUnavailable)
-		return
-	}
-	defer s.watching.Add(-1)
-	j := &jobViewer{s: s, v: &viewer{w: w, last: time.Now()}, id: r.PathValue("id"), folded: runs.NewRun()}
+func (s *server) jobLive(w http.ResponseWriter, r *http.Request) error {
+	j := &jobViewer{s: s, v: &viewer{}, id: r.PathValue("id"), folded: runs.NewRun()}
 	defer j.leave()
 	q := r.URL.Query()
 	j.run = runs.RunID(q.Get("run"))
 	j.v.begin(q.Get("at"))
 	j.first, _ = strconv.ParseUint(q.Get("last"), 10, 64)                 // another one loads the page again
 	if _, err := s.askJob(r.Context(), j.id, math.MaxInt64); err != nil { // a stream of no job would never end
-		s.failedJob(w, r, err)
-		return
+		return err
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	ticker := time.NewTicker(jobEvery)
-	defer ticker.Stop()
-	for {
-		if ended, err := j.look(r.Context()); err != nil || ended {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-r.Context().Done():
-			return
-		case <-s.closing:
-			return
-		}
-	}
+	return s.follow(w, r, jobEvery, func(to *stream) (bool, error) {
+		j.v.to = to
+		return j.poll(r.Context())
+	})
 }
 
 // leave closes what is open of the record.
@@ -282,16 +306,10 @@ func (j *jobViewer) leave() {
 }
 
 // send sends an event without a place: the page is loaded again when its connection was lost.
-func (j *jobViewer) send(kind string, data any) error {
-	text, err := codec.Marshal(data)
-	if err != nil {
-		return err
-	}
-	return j.v.raw("event: " + kind + "\ndata: " + string(text) + "\n\n")
-}
+func (j *jobViewer) send(kind string, data any) error { return j.v.to.event("", kind, data) }
 
-// look sends what has come. It returns true after the end of the job.
-func (j *jobViewer) look(ctx context.Context) (ended bool, err error) {
+// poll sends what has come. It returns true after the end of the job.
+func (j *jobViewer) poll(ctx context.Context) (ended bool, err error) {
 	got, err := j.s.askJob(ctx, j.id, j.last)
 	if err != nil {
 		return false, j.send("trouble", map[string]string{"words": plain.OneLine(err.Error())})
@@ -317,18 +335,15 @@ func (j *jobViewer) look(ctx context.Context) (ended bool, err error) {
 	if err := j.output(got); err != nil {
 		return false, err
 	}
-	if got.Job.State.Ended() {
+	if got.State.Ended() {
 		return true, j.send("end", struct{}{})
-	}
-	if time.Since(j.v.last) > keepAlive {
-		return false, j.v.raw(": still here\n\n")
 	}
 	return false, nil
 }
 
-func (j *jobViewer) state(got *desk.Job) error {
+func (j *jobViewer) state(got *jobView) error {
 	row := jobRow{Job: got.Job, Expired: got.Expired}
-	s := jobState{Class: row.Class(), Words: row.Words(), Step: got.Job.Step, Worker: got.Job.Worker,
+	s := jobState{Class: row.Class(), Words: row.Words(), Step: got.Step, Worker: got.Job.Worker,
 		Waits: plain.OneLine(strings.Join(got.Waits, "; ")), Steps: []liveStep{}}
 	if got.Worker != nil {
 		s.Heartbeat = got.Worker.Seen.UTC().Format("15:04:05Z")
@@ -347,8 +362,8 @@ func (j *jobViewer) state(got *desk.Job) error {
 }
 
 // output sends what the steps print, as it comes, where the run's record is on this machine.
-func (j *jobViewer) output(got *desk.Job) error {
-	if j.run == "" || !got.Job.State.Leased() {
+func (j *jobViewer) output(got *jobView) error {
+	if j.run == "" || !got.State.Leased() {
 		return nil
 	}
 	if j.v.record == nil {
@@ -357,14 +372,6 @@ func (j *jobViewer) output(got *desk.Job) error {
 		}
 		j.v.folded, j.v.journal = runs.NewRun(), j.v.record.Follow(0)
 	}
-	for {
-		event, found, err := j.v.journal.Ready()
-		if err != nil || !found {
-			break // its worker has ended, and removed it
-		}
-		if err := j.v.folded.Add(event); err != nil {
-			return err
-		}
-	}
+	_ = addEvents(j.v.folded, j.v.journal) // its worker may have ended, and removed it
 	return j.v.output()
 }

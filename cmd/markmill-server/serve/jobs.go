@@ -13,8 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	jobs "markmill/cmd/markmill-server/queue"
 	"markmill/engine/queue"
-	"markmill/engine/queue/desk"
+	"markmill/engine/queue/jetstream"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 )
@@ -75,13 +78,13 @@ func (r jobRow) Says() string {
 }
 
 // waits says why no worker takes a job that waits.
-func (r *jobRow) waits(got *desk.Jobs) {
+func (r *jobRow) waits(got *jobsFound) {
 	if r.State != queue.StateEnqueued {
 		return
 	}
 	if slices.ContainsFunc(got.Paused, func(p queue.Pause) bool { return p.Queue == r.Queue }) {
 		r.Waits = "its queue is paused"
-	} else if !slices.ContainsFunc(got.Workers, func(w queue.Attendance) bool {
+	} else if !slices.ContainsFunc(got.Workers, func(w queue.Presence) bool {
 		return !w.Gone() && slices.Contains(w.Queues, r.Queue) && queue.Offers(w.Labels, r.Labels)
 	}) {
 		r.Waits = "no worker is there that may take it"
@@ -90,7 +93,7 @@ func (r *jobRow) waits(got *desk.Jobs) {
 
 // workerRow is a worker with the jobs that it has.
 type workerRow struct {
-	queue.Attendance
+	queue.Presence
 	Jobs []jobRow
 }
 
@@ -142,12 +145,12 @@ type jobsBody struct {
 	Tabs           []tab
 	Jobs           []jobRow
 	From, Total    int
-	Looked         int // see desk.Jobs
+	Looked         int // see jobsFound
 	Earlier, Later string
 	Workers        []workerRow // that are there, or have jobs
 	Gone           []workerRow
 	Queues         []queueRow
-	Pulse          string
+	Version        string
 }
 
 // Until is the number of the last job on the page.
@@ -184,76 +187,95 @@ func jobsFilter(q url.Values) (f queue.Filter, err error) {
 	return f, nil
 }
 
-// jobs lists jobs and workers. With pulse it answers with a word that changes when the page has.
-func (s *server) jobs(w http.ResponseWriter, r *http.Request) {
-	pulse := r.URL.Query().Has("pulse")
-	if felt, ok := s.pulses.felt(r.URL.RawQuery); ok && pulse {
-		give(w, "text/plain; charset=utf-8", []byte(felt))
-		return
+// jobs lists jobs and workers. With version it answers with a word that changes when the page has.
+func (s *server) jobs(w http.ResponseWriter, r *http.Request) error {
+	onlyVersion := r.URL.Query().Has("version")
+	if known, ok := s.versions.get(r.URL.RawQuery); ok && onlyVersion {
+		return give(w, "text/plain; charset=utf-8", []byte(known))
 	}
 	b, err := s.jobsBody(r)
 	if err != nil {
-		s.failed(w, r, http.StatusServiceUnavailable, err)
-		return
+		return refused(http.StatusServiceUnavailable, err)
 	}
-	if pulse {
-		s.pulses.keep(r.URL.RawQuery, b.Pulse)
-		give(w, "text/plain; charset=utf-8", []byte(b.Pulse))
-		return
+	if onlyVersion {
+		s.versions.put(r.URL.RawQuery, b.Version)
+		return give(w, "text/plain; charset=utf-8", []byte(b.Version))
 	}
-	s.page(w, r, "jobs", "Jobs", b)
+	return s.page(w, r, "jobs", "Jobs", b)
 }
 
-// pulses keeps pulses for a moment: many may look at the same list.
-type pulses struct {
+// versions keeps versions of lists for a moment: many may look at the same list.
+type versions struct {
 	mutex sync.Mutex
-	kept  map[string]keptPulse // by query
+	kept  map[string]keptVersion // by query
 }
 
-type keptPulse struct {
+type keptVersion struct {
 	word string
 	at   time.Time
 }
 
 const (
-	pulseTime   = 2 * time.Second
+	versionTime = 2 * time.Second
 	mostQueries = 100
 )
 
-func (p *pulses) felt(query string) (string, bool) {
+func (p *versions) get(query string) (string, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	one, found := p.kept[query]
-	return one.word, found && time.Since(one.at) < pulseTime
+	return one.word, found && time.Since(one.at) < versionTime
 }
 
-func (p *pulses) keep(query, word string) {
+func (p *versions) put(query, word string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.kept == nil || len(p.kept) >= mostQueries {
-		p.kept = map[string]keptPulse{}
+		p.kept = map[string]keptVersion{}
 	}
-	p.kept[query] = keptPulse{word, time.Now()}
+	p.kept[query] = keptVersion{word, time.Now()}
 }
 
-// askJobs asks for jobs. Where there is no queue there are none.
-func (s *server) askJobs(ctx context.Context, f queue.Filter) (*desk.Jobs, error) {
-	got, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Jobs, error) { return d.Jobs(ctx, f) })
-	if err != nil {
-		got = &desk.Jobs{}
-	}
-	return got, err
+// countedStates are the states whose jobs are counted.
+var countedStates = []queue.State{queue.StateHeld, queue.StateEnqueued, queue.StateUnapproved, queue.StateRunning,
+	queue.StateCompleted, queue.StateFailed, queue.StateCanceled, queue.StateDead}
+
+// mostLeases bounds the jobs that are shown with their workers.
+const mostLeases = 500
+
+// jobsFound are the jobs of a filter, with the workers, pauses and leases that an operator needs.
+type jobsFound struct {
+	Jobs    []queue.Job
+	Total   int
+	Looked  int         // of Total, where the filter has a notebook; 0: at all
+	Counts  []int       // of countedStates
+	Leases  []queue.Job // the jobs that workers have
+	Workers []queue.Presence
+	Paused  []queue.Pause
 }
 
-// askAlerts asks for alerts. Where there is no queue there are none.
-func (s *server) askAlerts(ctx context.Context, most int) (*desk.Alerts, error) {
-	got, err := inquire(ctx, s, func(ctx context.Context, d desk.Desk) (*desk.Alerts, error) {
-		return d.Alerts(ctx, most)
+// askJobs asks for jobs. Where there is no queue there are none. It sends all its requests at once.
+func (s *server) askJobs(ctx context.Context, f queue.Filter) (*jobsFound, error) {
+	to := &jobsFound{Counts: make([]int, len(countedStates))}
+	return withQueue(ctx, s, func(ctx context.Context, c *jobs.Client) (*jobsFound, error) {
+		var group errgroup.Group
+		group.Go(func() (err error) { to.Jobs, to.Total, err = c.Queue.List(ctx, f); return err })
+		group.Go(func() (err error) { to.Paused, err = c.Queue.Paused(ctx); return err })
+		group.Go(func() (err error) { to.Workers, err = c.Queue.Presence(ctx); return err })
+		group.Go(func() (err error) {
+			running := queue.Filter{States: []queue.State{queue.StateRunning}, Limit: mostLeases}
+			to.Leases, _, err = c.Queue.List(ctx, running)
+			return err
+		})
+		for i, state := range countedStates {
+			group.Go(func() (err error) { to.Counts[i], err = c.Queue.Count(ctx, state, f.Queue); return err })
+		}
+		err := group.Wait()
+		if f.Notebook != "" {
+			to.Looked = min(to.Total, jetstream.MostRead)
+		}
+		return to, err
 	})
-	if err != nil {
-		got = &desk.Alerts{}
-	}
-	return got, err
 }
 
 func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
@@ -285,15 +307,15 @@ func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
 		b.Jobs[i].waits(got)
 	}
 	b.tabs(r.URL, got, f)
-	b.attend(got, f)
-	b.Pulse = b.pulse()
+	b.fillWorkers(got, f)
+	b.Version = b.version()
 	return b, nil
 }
 
 // tabs are the states with their counts.
-func (b *jobsBody) tabs(at *url.URL, got *desk.Jobs, f queue.Filter) {
+func (b *jobsBody) tabs(at *url.URL, got *jobsFound, f queue.Filter) {
 	all := 0
-	for i, state := range desk.Counted {
+	for i, state := range countedStates {
 		all += got.Counts[i]
 		b.Tabs = append(b.Tabs, tab{Words: string(state), Count: got.Counts[i],
 			Here: len(f.States) == 1 && f.States[0] == state})
@@ -310,8 +332,8 @@ func (b *jobsBody) tabs(at *url.URL, got *desk.Jobs, f queue.Filter) {
 	}
 }
 
-// attend fills in the workers with what they have, and the queues.
-func (b *jobsBody) attend(got *desk.Jobs, f queue.Filter) {
+// fillWorkers fills in the workers with what they have, and the queues.
+func (b *jobsBody) fillWorkers(got *jobsFound, f queue.Filter) {
 	queues := map[string]*queueRow{}
 	add := func(name string) *queueRow {
 		if queues[name] == nil {
@@ -321,7 +343,7 @@ func (b *jobsBody) attend(got *desk.Jobs, f queue.Filter) {
 	}
 	add(queue.DefaultQueue)
 	for _, w := range got.Workers {
-		row := workerRow{Attendance: w}
+		row := workerRow{Presence: w}
 		for _, job := range got.Leases {
 			if job.Worker == w.Name {
 				row.Jobs = append(row.Jobs, jobRow{Job: job, Expired: job.Expired(got.Workers)})
@@ -355,8 +377,8 @@ func (b *jobsBody) attend(got *desk.Jobs, f queue.Filter) {
 	slices.SortFunc(b.Gone, func(a, c workerRow) int { return c.Seen.Compare(a.Seen) })
 }
 
-// pulse is a digest of what somebody looks at the page for; heartbeats are no part of it.
-func (b *jobsBody) pulse() string {
+// version is a digest of what somebody looks at the page for; heartbeats are no part of it.
+func (b *jobsBody) version() string {
 	h := fnv.New64a()
 	for _, j := range b.Jobs {
 		fmt.Fprint(h, j.ID, j.Words(), j.Step, j.Attempts, j.Finished, j.Says(), "\n")
@@ -371,19 +393,9 @@ func (b *jobsBody) pulse() string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// submitted is what the form of a new run says of the job.
-type submitted struct {
-	Notebook   string               `json:"notebook"`
-	Output     string               `json:"output"`
-	Parameters map[string]codec.Raw `json:"parameters"`
-	Queue      string               `json:"queue"`
-	Priority   string               `json:"priority"`
-	Labels     []string             `json:"labels"`
-}
-
 // enqueue submits a job and returns its id.
-func (s *server) enqueue(ctx context.Context, in *submitted, values map[string]string) (string, error) {
-	command := []string{"submit", "--json"}
+func (s *server) enqueue(ctx context.Context, in *formBody) (string, error) {
+	command := []string{"queue", "submit", "--json"}
 	if in.Queue != "" {
 		command = append(command, "--queue="+in.Queue)
 	}
@@ -396,7 +408,7 @@ func (s *server) enqueue(ctx context.Context, in *submitted, values map[string]s
 		}
 		command = append(command, "--label="+label)
 	}
-	args, err := s.arguments(append(command, s.Queue...), in.Notebook, in.Output, values)
+	args, err := s.arguments(append(command, s.Queue...), in)
 	if err != nil {
 		return "", err
 	}
@@ -404,95 +416,66 @@ func (s *server) enqueue(ctx context.Context, in *submitted, values map[string]s
 	if err != nil {
 		return "", err
 	}
-	var made struct {
-		Job struct {
-			ID string `json:"id"`
-		} `json:"job"`
-	}
+	var made queue.Shown
 	if err := codec.Unmarshal(doc, &made); err != nil || made.Job.ID == "" {
-		return "", problem("markmill submit has not said which job it made")
+		return "", problem("markmill queue submit has not said which job it made")
 	}
 	return made.Job.ID, nil
 }
 
 // submit puts the run that the form asks for into a queue.
-func (s *server) submit(w http.ResponseWriter, r *http.Request) {
-	b := entered(r.PostForm)
-	in := &submitted{Notebook: b.Notebook, Output: b.Output, Queue: b.Queue, Priority: b.Priority,
-		Labels: strings.FieldsFunc(b.Labels, func(c rune) bool { return c == ',' || c == ' ' })}
-	id, err := s.enqueue(r.Context(), in, b.Values)
-	if err != nil {
-		b.Problem = err.Error()
-		s.showForm(w, r, http.StatusConflict, b)
-		return
-	}
-	http.Redirect(w, r, "/jobs/"+id, http.StatusSeeOther)
-}
-
-var (
-	cancelJob   = withReason("jobs", "cancel")
-	retryJob    = withReason("jobs", "retry")
-	denyJob     = withReason("jobs", "deny")
-	pauseQueue  = withReason("jobs", "pause")
-	resumeQueue = withReason("jobs", "resume")
-)
-
-func approveJob(id string, form url.Values) ([]string, error) {
-	return []string{"jobs", "approve", "--comment=" + strings.TrimSpace(form.Get("reason")), "--", id}, nil
-}
-
-// fetch fetches the record of a job. The command ends as the run did, so its document says that it is done.
-func (s *server) fetch(ctx context.Context, id string) error {
-	if err := queue.CheckName("the name", id); err != nil {
-		return err
-	}
-	_, err := s.program.Document(ctx, append([]string{"jobs", "fetch", "--json"}, append(slices.Clone(s.Queue), "--",
-		id)...)...)
-	return err
-}
-
-// doQueue runs the command of an action on a job or a queue.
-func (s *server) doQueue(ctx context.Context, id string, form url.Values, a action) error {
-	if err := queue.CheckName("the name", id); err != nil {
-		return err
-	}
-	return s.do(ctx, id, form, func(id string, form url.Values) ([]string, error) {
-		args, err := a(id, form)
+func (s *server) submit(w http.ResponseWriter, r *http.Request) error {
+	return s.requested(w, r, true, func(b *formBody) error {
+		id, err := s.enqueue(r.Context(), b)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return append(append(slices.Clone(args[:2]), s.Queue...), args[2:]...), nil
+		return done(w, r, "/jobs/"+id, http.StatusCreated, map[string]string{"job": id})
 	})
 }
 
-// actJob does what a form of a job's page asks for, and shows the job.
-func (s *server) actJob(a action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+var (
+	cancelJob   = withReason("queue", "cancel")
+	retryJob    = withReason("queue", "retry")
+	denyJob     = withReason("deny")
+	pauseQueue  = withReason("queue", "pause")
+	resumeQueue = withReason("queue", "unpause")
+)
+
+func approveJob(id string, form url.Values) ([]string, error) {
+	return []string{"approve", "--comment=" + strings.TrimSpace(form.Get("reason")), "--", id}, nil
+}
+
+// inQueue does what a form asks for of a job or a queue, and shows a page, in which {id} stands for its name.
+func (s *server) inQueue(page string, a action) handler {
+	return s.actQueue(page, func(r *http.Request, id string) error {
+		form, err := fields(r, []string{"reason"})
+		if err != nil {
+			return err
+		}
+		return s.do(r.Context(), id, form, a, s.Queue)
+	})
+}
+
+// fetchJob fetches the record of a job. The command ends as the run did, so its document says that it is done.
+func (s *server) fetchJob() handler {
+	return s.actQueue("/jobs/{id}", func(r *http.Request, id string) error {
+		args := append([]string{"queue", "fetch", "--json"}, s.Queue...)
+		_, err := s.program.Document(r.Context(), append(args, "--", id)...)
+		return err
+	})
+}
+
+func (s *server) actQueue(page string, do func(r *http.Request, id string) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		id := r.PathValue("id")
-		if err := s.doQueue(r.Context(), id, r.PostForm, a); err != nil {
-			s.failed(w, r, http.StatusConflict, err)
-			return
+		err := queue.CheckName("the name", id)
+		if err == nil {
+			err = do(r, id)
 		}
-		http.Redirect(w, r, "/jobs/"+id, http.StatusSeeOther)
-	}
-}
-
-// fetchJob fetches the record of a job, and shows its run.
-func (s *server) fetchJob(w http.ResponseWriter, r *http.Request) {
-	if err := s.fetch(r.Context(), r.PathValue("id")); err != nil {
-		s.failed(w, r, http.StatusConflict, err)
-		return
-	}
-	http.Redirect(w, r, "/jobs/"+r.PathValue("id"), http.StatusSeeOther)
-}
-
-// actQueue does what a form of the list asks for.
-func (s *server) actQueue(a action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := s.doQueue(r.Context(), r.PathValue("id"), r.PostForm, a); err != nil {
-			s.failed(w, r, http.StatusConflict, err)
-			return
+		if err != nil {
+			return refused(http.StatusConflict, err)
 		}
-		http.Redirect(w, r, "/jobs", http.StatusSeeOther)
+		return done(w, r, strings.ReplaceAll(page, "{id}", id), http.StatusOK, map[string]bool{"done": true})
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"markmill/cmd/api"
 	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -26,47 +27,20 @@ import (
 // launchTime is how long a new run has to make its record before the page answers.
 const launchTime = 20 * time.Second
 
-// inspected is what markmill inspect says of a notebook (docs/schemas/inspect.json).
-type inspected struct {
-	Title      string           `json:"title"`
-	Parameters []inspectedParam `json:"parameters"`
-	Steps      []inspectedStep  `json:"steps"`
-	Gates      map[string]any   `json:"gates"`
-}
-
-// secret is the type of a parameter whose value no record holds.
+// secret is the type of a parameter whose value no record holds: it comes from the environment of the workbench.
 const secret = string(notebooks.TypeSecret)
-
-// Secret reports whether the value comes from the environment of the workbench, and not from the form.
-func (p *inspectedParam) Secret() bool { return p.Type == secret }
-
-type inspectedParam struct {
-	Name     string      `json:"name"`
-	Type     string      `json:"type"`
-	Default  codec.Raw   `json:"default"`
-	Help     string      `json:"help"`
-	Required bool        `json:"required"`
-	Enum     []codec.Raw `json:"enum"`
-	Min      codec.Raw   `json:"min"`
-	Max      codec.Raw   `json:"max"`
-	Env      string      `json:"env"`
-}
-
-type inspectedStep struct {
-	ID   string `json:"id"`
-	Lang string `json:"lang"`
-}
 
 // formBody is the data of the form of a new run.
 type formBody struct {
 	Notebook  string
 	Notebooks []string
 	Output    string
-	Inspected *inspected
+	Inspected *api.Inspected
 	Values    map[string]string
 	Problem   string
 	// Of a job.
-	Queue, Priority, Labels string
+	Queue, Priority string
+	Labels          []string
 }
 
 // Gate is a line of the contract on the form.
@@ -74,10 +48,10 @@ type Gate struct{ Name, Value string }
 
 // Gates are the limits under which the notebook runs, sorted by name.
 func (b *formBody) Gates() (list []Gate) {
-	for name, value := range b.Inspected.Gates {
-		if name == "narrowed" {
-			continue
-		}
+	var gates map[string]any
+	_ = codec.Unmarshal(codec.RawOf(b.Inspected.Gates), &gates) // it was read from JSON
+	delete(gates, "narrowed")
+	for name, value := range gates {
 		list = append(list, Gate{strings.ReplaceAll(name, "_", " "), fmt.Sprint(value)})
 	}
 	slices.SortFunc(list, func(a, b Gate) int { return strings.Compare(a.Name, b.Name) })
@@ -85,7 +59,7 @@ func (b *formBody) Gates() (list []Gate) {
 }
 
 // form shows the form of a notebook's parameters; without a notebook, the notebooks.
-func (s *server) form(w http.ResponseWriter, r *http.Request) {
+func (s *server) form(w http.ResponseWriter, r *http.Request) error {
 	b := &formBody{Notebook: r.URL.Query().Get("notebook"), Values: map[string]string{}}
 	if from := r.URL.Query().Get("from"); from != "" {
 		_, dir, err := s.store.Find(from)
@@ -94,16 +68,15 @@ func (s *server) form(w http.ResponseWriter, r *http.Request) {
 			earlier, _, err = runs.At(dir).Load()
 		}
 		if err != nil {
-			s.failed(w, r, http.StatusNotFound, err)
-			return
+			return refused(http.StatusNotFound, err)
 		}
-		b.Notebook, b.Values = earlier.Started.SourcePath, again(earlier)
+		b.Notebook, b.Values = earlier.Started.SourcePath, givenValues(earlier)
 	}
-	s.showForm(w, r, http.StatusOK, b)
+	return s.showForm(w, r, http.StatusOK, b)
 }
 
-// again are the values that a run was given, without secrets.
-func again(run *runs.Run) map[string]string {
+// givenValues are the values that a run was given, without secrets.
+func givenValues(run *runs.Run) map[string]string {
 	values := map[string]string{}
 	for _, p := range run.Contract.Parameters {
 		if p.Given && p.Type != secret {
@@ -122,12 +95,11 @@ func valueText(v codec.Raw) string {
 	return string(v)
 }
 
-func (s *server) showForm(w http.ResponseWriter, r *http.Request, code int, b *formBody) {
+func (s *server) showForm(w http.ResponseWriter, r *http.Request, code int, b *formBody) error {
 	if b.Notebook == "" {
 		home, err := s.homeBody(r.Context())
 		if err != nil {
-			s.failed(w, r, http.StatusInternalServerError, err)
-			return
+			return err
 		}
 		for _, row := range slices.Concat(home.Rows, home.Idle) {
 			if row.Runnable {
@@ -138,7 +110,8 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request, code int, b *f
 	} else if err := s.inspect(r.Context(), b); err != nil && b.Problem == "" {
 		b.Problem = err.Error()
 	}
-	show(w, code, "new", s.frame(r, "New run", b))
+	show(w, code, "new", s.auth.frame(r, "New run", b))
+	return nil
 }
 
 // inside checks that a name leads to a file below the root, also through links.
@@ -162,24 +135,41 @@ func (s *server) inspect(ctx context.Context, b *formBody) error {
 	if err := s.inside(b.Notebook); err != nil {
 		return err
 	}
-	doc, err := s.program.Document(ctx, "inspect", "--json", "--", "./"+b.Notebook)
+	doc, err := s.program.Document(ctx, "check", "--show", "--json", "--", "./"+b.Notebook)
 	if err != nil {
 		return err
 	}
-	b.Inspected = &inspected{}
+	b.Inspected = &api.Inspected{}
 	return codec.Unmarshal(doc, b.Inspected)
 }
 
 // launch begins the run that the form asks for. Its arguments are the fields param.NAME that are not empty.
-func (s *server) launch(w http.ResponseWriter, r *http.Request) {
-	b := entered(r.PostForm)
-	id, err := s.start(r.Context(), b.Notebook, b.Output, b.Values)
+func (s *server) launch(w http.ResponseWriter, r *http.Request) error {
+	return s.requested(w, r, false, func(b *formBody) error {
+		args, err := s.arguments([]string{"run", "--events=-"}, b)
+		if err != nil {
+			return err
+		}
+		id, err := s.spawn(r.Context(), args)
+		if err != nil {
+			return err
+		}
+		return done(w, r, "/runs/"+string(id), http.StatusCreated, map[string]runs.RunID{"run_id": id})
+	})
+}
+
+// requested reads what a form asks for, or a program, and begins it. If it cannot begin, a browser is shown the form
+// again, with why.
+func (s *server) requested(w http.ResponseWriter, r *http.Request, job bool, begin func(*formBody) error) error {
+	b, err := entered(r, job)
 	if err != nil {
-		b.Problem = err.Error()
-		s.showForm(w, r, http.StatusConflict, b)
-		return
+		return refused(http.StatusBadRequest, err)
 	}
-	http.Redirect(w, r, "/runs/"+string(id), http.StatusSeeOther)
+	if err = begin(b); err == nil || isAPI(r) {
+		return refused(http.StatusConflict, err)
+	}
+	b.Problem = err.Error()
+	return s.showForm(w, r, http.StatusConflict, b)
 }
 
 // here is a path below the root as the commands take it, under which runs are found again: ./ stands before what would
@@ -191,60 +181,64 @@ func here(name string) string {
 	return name
 }
 
-// entered is what the form of a new run has been filled in with.
-func entered(form url.Values) *formBody {
-	b := &formBody{Notebook: form.Get("notebook"), Output: strings.TrimSpace(form.Get("output")),
-		Queue: strings.TrimSpace(form.Get("queue")), Priority: form.Get("priority"),
-		Labels: strings.TrimSpace(form.Get("labels")), Values: map[string]string{}}
-	for field, values := range form {
-		if name, found := strings.CutPrefix(field, "param."); found && values[0] != "" {
-			b.Values[name] = values[0]
+// entered is what the form of a new run has been filled in with. A program sends it as JSON, and of a queue only for a
+// job.
+func entered(r *http.Request, job bool) (*formBody, error) {
+	b := &formBody{Values: map[string]string{}}
+	if form := r.PostForm; !isAPI(r) {
+		b.Notebook, b.Output = form.Get("notebook"), strings.TrimSpace(form.Get("output"))
+		b.Queue, b.Priority = strings.TrimSpace(form.Get("queue")), form.Get("priority")
+		b.Labels = strings.FieldsFunc(form.Get("labels"), func(c rune) bool { return c == ',' || c == ' ' })
+		for field, values := range form {
+			if name, found := strings.CutPrefix(field, "param."); found && values[0] != "" {
+				b.Values[name] = values[0]
+			}
 		}
+		return b, nil
 	}
-	return b
-}
-
-// start starts a run of a notebook and returns its id.
-func (s *server) start(ctx context.Context, notebook, output string, values map[string]string) (runs.RunID, error) {
-	args, err := s.arguments([]string{"run", "--events=-"}, notebook, output, values)
-	if err != nil {
-		return "", err
+	type run struct {
+		Notebook   string               `json:"notebook"`
+		Output     string               `json:"output"`
+		Parameters map[string]codec.Raw `json:"parameters"`
 	}
-	return s.spawn(ctx, args)
+	var in struct {
+		run
+		Queue    string   `json:"queue"`
+		Priority string   `json:"priority"`
+		Labels   []string `json:"labels"`
+	}
+	to := any(&in.run)
+	if job {
+		to = &in
+	}
+	if err := body(r, to); err != nil {
+		return nil, err
+	}
+	b.Notebook, b.Output, b.Queue, b.Priority = in.Notebook, in.Output, in.Queue, in.Priority
+	b.Labels = in.Labels
+	for name, value := range in.Parameters {
+		b.Values[name] = valueText(value)
+	}
+	return b, nil
 }
 
 // arguments are those of a command that takes a notebook, an output and the values of parameters.
-func (s *server) arguments(args []string, notebook, output string, values map[string]string) ([]string, error) {
-	if err := s.inside(notebook); err != nil {
+func (s *server) arguments(args []string, b *formBody) ([]string, error) {
+	if err := s.inside(b.Notebook); err != nil {
 		return nil, err
 	}
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(b.Values)) {
+		args = append(args, "--parameters="+name+"="+b.Values[name])
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		args = append(args, "--parameters="+name+"="+values[name])
-	}
-	args = append(args, "--", here(notebook))
-	if output != "" {
-		rel, err := child.Root(s.Root).Output(output, filepath.FromSlash(notebook))
+	args = append(args, "--", here(b.Notebook))
+	if b.Output != "" {
+		rel, err := child.Root(s.Root).Output(b.Output, filepath.FromSlash(b.Notebook))
 		if err != nil {
 			return nil, problem("%v", err)
 		}
 		args = append(args, rel)
 	}
 	return args, nil
-}
-
-// begin starts a command that makes a run, and shows the run.
-func (s *server) begin(w http.ResponseWriter, r *http.Request, args []string) {
-	id, err := s.spawn(r.Context(), args)
-	if err != nil {
-		s.failed(w, r, http.StatusConflict, err)
-		return
-	}
-	http.Redirect(w, r, "/runs/"+string(id), http.StatusSeeOther)
 }
 
 // spawn starts a command that makes a run and prints its events, and returns the id of the run when its record has

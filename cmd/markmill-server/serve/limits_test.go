@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestLimits: wrong tokens are counted by place, and however many places there are, little is remembered.
+// TestLimits: wrong tokens are counted by limiter, and however many sources there are, little is remembered.
 func TestLimits(t *testing.T) {
 	var l limits
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -16,23 +16,23 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if l.missed("a", now) || !l.missed("b", now) {
-		t.Error("another place is refused, or this one is not")
+		t.Error("another limiter is refused, or this one is not")
 	}
 	if now = now.Add(missEvery); !l.missed("a", now) {
-		t.Error("a place is refused for ever")
+		t.Error("a limiter is refused for ever")
 	}
-	for n := range maxPlaces * 2 {
+	for n := range maxSources * 2 {
 		l.missed(fmt.Sprint(n), now)
 	}
-	if len(l.places) > maxPlaces {
-		t.Errorf("%d places are remembered", len(l.places))
+	if len(l.sources) > maxSources {
+		t.Errorf("%d sources are remembered", len(l.sources))
 	}
 	if l.missed("a", now) || l.missed("new", now) {
-		t.Error("who guesses from many places is not refused")
+		t.Error("who guesses from many sources is not refused")
 	}
 	now = now.Add(missFirst * missEvery)
 	l.missed("new", now)
-	if len(l.places) != 1 {
-		t.Errorf("%d places are remembered when nobody guesses any more", len(l.places))
+	if len(l.sources) != 1 {
+		t.Errorf("%d sources are remembered when nobody guesses any more", len(l.sources))
 	}
 }

@@ -40,13 +40,12 @@ func (b *listBody) Until() int { return b.From + len(b.Items) - 1 }
 // Value is the value of a column of one run.
 func (b *listBody) Value(values map[string]codec.Raw, name string) codec.Raw { return values[name] }
 
-func (s *server) list(w http.ResponseWriter, r *http.Request) {
+func (s *server) list(w http.ResponseWriter, r *http.Request) error {
 	body := &listBody{Query: r.URL.Query(), Statuses: statuses}
 	f, skip, err := filterOf(body.Query, time.Now())
 	if err != nil {
 		body.Problem = err.Error()
-		s.page(w, r, "list", "Runs", body)
-		return
+		return s.page(w, r, "list", "Runs", body)
 	}
 	err = s.ask(r.Context(), func(x *index.Index) (err error) {
 		if body.Count, err = x.Count(f); err == nil {
@@ -55,8 +54,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 		return err
 	})
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
 	body.Params, body.Scraps = f.Columns()
 	body.From = skip + 1
@@ -66,7 +64,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	if skip+len(body.Items) < body.Count {
 		body.Earlier = pageAddress(r.URL, skip+listLength)
 	}
-	s.page(w, r, "list", "Runs", body)
+	return s.page(w, r, "list", "Runs", body)
 }
 
 // pageAddress is the address of the page that begins after so many runs.

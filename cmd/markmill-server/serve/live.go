@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,23 +9,18 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"markmill/cmd/markmill/child"
 	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
-// gauge counts what is open.
-type gauge struct{ atomic.Int64 }
-
-// maxWatching bounds the streams; liveEvery is how often one looks, and maxChunk how many bytes of output it sends
-// then. A run that prints more is shown by the end of it: 128 kB a second are more than anybody reads.
+// liveEvery is the time between two looks at a run, and maxChunk how many bytes of output are sent then. A run that
+// prints more is shown by the end of it: 128 kB a second are more than anybody reads.
 const (
-	maxWatching = 512
-	liveEvery   = 250 * time.Millisecond
-	maxChunk    = 32 << 10
-	keepAlive   = 15 * time.Second
+	liveEvery = 250 * time.Millisecond
+	maxChunk  = 32 << 10
 )
 
 // liveState is what the page of a run shows of its state.
@@ -55,9 +51,9 @@ type liveOutput struct {
 	Skipped int64  `json:"skipped,omitzero"` // bytes before the text that are in the record only
 }
 
-// place names where a stream of events goes on: the place in the journal, then the step whose output is shown with the
-// places in its streams.
-func place(journal int64, steps []stepRow) string {
+// position names where a stream of events goes on: the place in the journal, then the step whose output is shown with
+// the places in its streams.
+func position(journal int64, steps []stepRow) string {
 	for i := len(steps) - 1; i >= 0; i-- {
 		if streams := steps[i].Streams; len(streams) == len(streamNames) {
 			return fmt.Sprintf("%d.%d.%d.%d", journal, i, streams[0].offset, streams[1].offset)
@@ -68,56 +64,30 @@ func place(journal int64, steps []stepRow) string {
 
 // viewer follows one run for one browser.
 type viewer struct {
+	to      *stream
 	record  *runs.Record
-	w       http.ResponseWriter
 	folded  *runs.Run
 	journal *runs.Follower
 	step    int // whose streams are read
 	offsets [len(streamNames)]int64
 	sent    string // the state that the browser has
 	running *processes
-	last    time.Time
 }
 
 // live answers with the events of a run as they come, and ends with it. A browser that lost its connection names the
 // last event it has, and gets what came since.
-func (s *server) live(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) live(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		return err
 	}
-	if s.watching.Add(1) > maxWatching {
-		s.watching.Add(-1)
-		http.Error(w, "too many pages follow a run", http.StatusServiceUnavailable)
-		return
-	}
-	defer s.watching.Add(-1)
-	v := &viewer{record: record, w: w, folded: runs.NewRun(), journal: record.Follow(0), last: time.Now(),
-		running: &s.running}
+	v := &viewer{record: record, folded: runs.NewRun(), journal: record.Follow(0), running: &s.running}
 	defer v.journal.Close()
-	at := r.Header.Get("Last-Event-ID")
-	if at == "" {
-		at = r.URL.Query().Get("at")
-	}
-	v.begin(at)
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream outlives the time of its request
-	ticker := time.NewTicker(liveEvery)
-	defer ticker.Stop()
-	for {
-		ended, err := v.look()
-		if err != nil || ended {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-r.Context().Done():
-			return
-		case <-s.closing:
-			return
-		}
-	}
+	v.begin(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("at")))
+	return s.follow(w, r, liveEvery, func(to *stream) (bool, error) {
+		v.to = to
+		return v.poll()
+	})
 }
 
 // begin reads a place. One that cannot be read is the beginning.
@@ -133,29 +103,16 @@ func (v *viewer) begin(at string) {
 	v.step, v.offsets = int(min(numbers[1], 1<<20)), [...]int64{numbers[2], numbers[3]}
 }
 
-// look sends what has come. It returns true after the end of the run.
-func (v *viewer) look() (ended bool, err error) {
+// poll sends what has come. It returns true after the end of the run.
+func (v *viewer) poll() (ended bool, err error) {
 	alive := v.record.Alive()
-	for {
-		event, found, err := v.journal.Ready()
-		if err != nil {
-			return false, v.send("trouble", map[string]string{"words": err.Error()})
-		}
-		if !found {
-			break
-		}
-		if err := v.folded.Add(event); err != nil {
-			return false, err
-		}
+	if err := addEvents(v.folded, v.journal); err != nil {
+		return false, v.send("trouble", map[string]string{"words": err.Error()})
 	}
 	if err := v.output(); err != nil {
 		return false, err
 	}
 	state := v.state(alive)
-	text, err := codec.Marshal(state)
-	if err != nil {
-		return false, err
-	}
 	without := state
 	without.Seconds = 0
 	same, err := codec.Marshal(without)
@@ -164,15 +121,12 @@ func (v *viewer) look() (ended bool, err error) {
 	}
 	if string(same) != v.sent {
 		v.sent = string(same)
-		if err := v.write("state", text); err != nil {
+		if err := v.send("state", state); err != nil {
 			return false, err
 		}
 	}
 	if v.folded.Completed != nil || !alive {
 		return true, v.send("end", map[string]string{"status": state.Status})
-	}
-	if time.Since(v.last) > keepAlive {
-		return false, v.raw(": still here\n\n")
 	}
 	return false, nil
 }
@@ -245,32 +199,10 @@ func (v *viewer) stream(step *runs.StepRecord, i int, name string) error {
 	}
 	text = text[:n]
 	v.offsets[i] += out.Skipped + int64(n)
-	out.Text = screen(text)
+	out.Text = child.Plain(text)
 	return v.send("output", out)
 }
 
 func (v *viewer) send(kind string, data any) error {
-	text, err := codec.Marshal(data)
-	if err != nil {
-		return err
-	}
-	return v.write(kind, text)
-}
-
-func (v *viewer) write(kind string, data []byte) error {
-	return v.raw(fmt.Sprintf("id: %d.%d.%d.%d\nevent: %s\ndata: %s\n\n", v.journal.Offset(), v.step, v.offsets[0],
-		v.offsets[1], kind, data))
-}
-
-// raw writes to the browser. One that takes nothing for a minute is given up; nobody else waits for it.
-func (v *viewer) raw(text string) error {
-	v.last = time.Now()
-	control := http.NewResponseController(v.w)
-	if err := control.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(v.w, text); err != nil {
-		return err
-	}
-	return control.Flush()
+	return v.to.event(fmt.Sprintf("%d.%d.%d.%d", v.journal.Offset(), v.step, v.offsets[0], v.offsets[1]), kind, data)
 }

@@ -11,22 +11,22 @@ import (
 	"markmill/render/plain"
 )
 
-// catchingUp runs what is outdated, one process at a time. It continues when the workbench ends, as each run does.
-type catchingUp struct {
+// updater runs what is outdated, one process at a time. It continues when the workbench ends, as each run does.
+type updater struct {
 	mutex  sync.Mutex
 	going  bool
 	failed string // what the last one said, if it did not end well
 }
 
 // state reports whether one is running, and why the last one failed.
-func (c *catchingUp) state() (going bool, failed string) {
+func (c *updater) state() (going bool, failed string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.going, c.failed
 }
 
 // begin reports whether another one may start.
-func (c *catchingUp) begin() bool {
+func (c *updater) begin() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.going {
@@ -36,17 +36,16 @@ func (c *catchingUp) begin() bool {
 	return true
 }
 
-func (c *catchingUp) end(failed string) {
+func (c *updater) end(failed string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.going, c.failed = false, failed
 }
 
 // catchUp runs what is outdated, as markmill run --outdated does, and shows Home, where the runs appear.
-func (s *server) catchUp(w http.ResponseWriter, r *http.Request) {
-	if !s.catching.begin() {
-		s.failed(w, r, http.StatusConflict, problem("what is outdated is being run already"))
-		return
+func (s *server) catchUp(w http.ResponseWriter, r *http.Request) error {
+	if !s.updating.begin() {
+		return refused(http.StatusConflict, problem("what is outdated is being run already"))
 	}
 	said, err := scratch()
 	if err == nil {
@@ -62,13 +61,12 @@ func (s *server) catchUp(w http.ResponseWriter, r *http.Request) {
 					lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 					words = plain.Cut(plain.OneLine(lines[len(lines)-1]), 1000)
 				}
-				s.catching.end(words)
+				s.updating.end(words)
 			}()
-			http.Redirect(w, r, "/", http.StatusSeeOther)
-			return
+			return done(w, r, "/", http.StatusAccepted, nil)
 		}
 		_ = said.Close() // the command has not begun
 	}
-	s.catching.end("")
-	s.failed(w, r, http.StatusInternalServerError, err)
+	s.updating.end("")
+	return err
 }

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"markmill/cmd/api"
+	"markmill/cmd/markmill/child"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render"
@@ -23,11 +23,6 @@ import (
 
 // streamNames are the files of a step's streams in its folder of the record.
 var streamNames = [...]string{"stdout", "stderr"}
-
-// problem is an error of the reader's.
-func problem(format string, args ...any) error {
-	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf(format, args...)}
-}
 
 // maxTail is how many bytes at the end of a stream a page shows, and maxPatch how many of a diff.
 const (
@@ -57,7 +52,7 @@ type runBody struct {
 	Approval bool             // it waits for an approval
 	Signed   bool             // the policy wants approvals that are signed
 	Answer   *runs.Answer     // the last one to its request; a grant is one that no run has used
-	Again    map[string]string
+	Given    map[string]string
 	Agent    bool     // a step of an agent goes on
 	Record   []string // files of the record
 	// Processes are those that go on.
@@ -95,42 +90,36 @@ type bar struct {
 	Failed      bool
 }
 
-// find finds the run that an address names.
-func (s *server) find(w http.ResponseWriter, r *http.Request) (record *runs.Record, ok bool) {
+// find finds the run that an address names by its whole id.
+func (s *server) find(r *http.Request) (*runs.Record, error) {
 	id, dir, err := s.store.Find(r.PathValue("id"))
-	if err == nil && string(id) != r.PathValue("id") { // a part of an id, or last
-		if r.Method == http.MethodGet && strings.Count(r.URL.Path, "/") == 2 {
-			http.Redirect(w, r, "/runs/"+string(id), http.StatusSeeOther)
-			return nil, false
-		}
+	if err == nil && string(id) != r.PathValue("id") {
 		err = problem("%s is no whole id of a run", r.PathValue("id"))
 	}
-	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return nil, false
-	}
-	return runs.At(dir), true
+	return runs.At(dir), refused(http.StatusNotFound, err)
 }
 
-func (s *server) run(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) run(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		if id, _, err := s.store.Find(r.PathValue("id")); err == nil { // by a part of it, or as last
+			return done(w, r, "/runs/"+string(id), http.StatusSeeOther, nil)
+		}
+		return err
 	}
 	body, err := s.runBody(r, record)
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "run", body.Notebook, body)
+	return s.page(w, r, "run", body.Notebook, body)
 }
 
 func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error) {
 	alive := record.Alive()
 	f := record.Follow(0)
 	defer f.Close()
-	folded, err := soFar(f)
-	if err != nil {
+	folded := runs.NewRun()
+	if err := addEvents(folded, f); err != nil {
 		return nil, err
 	}
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
@@ -159,16 +148,17 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	if folded.Diff != nil {
 		b.Files = folded.Diff.Files
 	}
-	b.At = place(f.Offset(), b.Steps)
+	b.At = position(f.Offset(), b.Steps)
 	b.Patch, b.Cut = readPatch(record)
 	b.Approval = b.Status == runs.Blocked && folded.Approval == runs.ApprovalIsRequested
 	if b.Approval {
 		b.Signed = s.signed(folded)
+		var err error
 		if b.Answer, err = s.answerTo(folded); err != nil {
 			return nil, err
 		}
 		if b.Answer != nil {
-			b.Approval, b.Again = false, again(folded)
+			b.Approval, b.Given = false, givenValues(folded)
 			b.Causes = slices.DeleteFunc(b.Causes, func(c runs.Cause) bool {
 				return c.Blocker.Code == runs.CodeApprovalRequired
 			})
@@ -186,16 +176,15 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	return b, nil
 }
 
-// soFar folds the events that are there.
-func soFar(f *runs.Follower) (*runs.Run, error) {
-	folded := runs.NewRun()
+// addEvents adds the events of a journal that are there to what is known of its run.
+func addEvents(folded *runs.Run, journal *runs.Follower) error {
 	for {
-		event, found, err := f.Ready()
+		event, found, err := journal.Ready()
 		if err != nil || !found {
-			return folded, err
+			return err
 		}
 		if err := folded.Add(event); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -248,19 +237,7 @@ func (t *streamTail) read(record *runs.Record, name string) {
 		return
 	}
 	text, _ := io.ReadAll(io.NewSectionReader(at, from, maxTail))
-	t.Skipped, t.offset, t.Text = from, from+int64(len(text)), screen(text)
-}
-
-// screen is output as a page shows it: what a terminal would have done within a line, and no control characters.
-func screen(text []byte) string {
-	var b strings.Builder
-	for line := range strings.Lines(string(text)) {
-		b.WriteString(plain.Line([]byte(strings.TrimRight(line, "\n"))))
-		if strings.HasSuffix(line, "\n") {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
+	t.Skipped, t.offset, t.Text = from, from+int64(len(text)), child.Plain(text)
 }
 
 // readPatch reads the change of a run.
@@ -366,15 +343,14 @@ func (s *server) signed(folded *runs.Run) bool {
 }
 
 // output answers with the page of the output notebook, which is the static one with the policy of its own.
-func (s *server) output(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) output(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		return err
 	}
 	folded, src, err := record.Load()
 	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return
+		return refused(http.StatusNotFound, err)
 	}
 	name := folded.OutputFile()
 	text, err := record.ReadFile(name)
@@ -386,30 +362,27 @@ func (s *server) output(w http.ResponseWriter, r *http.Request) {
 		page, err = api.Page(name, text, recordFS{record})
 	}
 	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return
+		return refused(http.StatusNotFound, err)
 	}
-	static(w, page)
+	return static(w, page)
 }
 
 // recordFS is a record as a file system.
 type recordFS struct{ *runs.Record }
 
 // file answers with a file of the record, which no browser runs or shows as a page.
-func (s *server) file(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) file(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		return err
 	}
 	name := r.PathValue("path")
 	if !fs.ValidPath(name) || !record.Has(name) {
-		s.failed(w, r, http.StatusNotFound, problem("the record has no file %s", plain.Cut(plain.OneLine(name), 200)))
-		return
+		return refused(http.StatusNotFound, problem("the record has no file %s", plain.Cut(plain.OneLine(name), 200)))
 	}
 	file, err := record.Open(name)
 	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return
+		return refused(http.StatusNotFound, err)
 	}
 	defer file.Close()
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
@@ -419,6 +392,7 @@ func (s *server) file(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	_, _ = io.Copy(w, file) // the reader may have gone
+	return nil
 }
 
 // pictures are files that a browser shows; an SVG is text, because it can hold scripts.

@@ -6,9 +6,9 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
+	scheduling "markmill/cmd/api/schedules"
 	"markmill/engine/schedule"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -23,22 +23,12 @@ const (
 	mostMissed = 100
 )
 
-// dueFormat is how due times are shown: with their offset, which differs twice a year.
-const dueFormat = "2006-01-02 15:04 -07:00"
-
-// scheduledDoc is what markmill schedule list --json prints (docs/schemas/schedule-list.json).
-type scheduledDoc struct {
-	Notebooks []scheduledRow `json:"notebooks"`
-	Looked    time.Time      `json:"looked"`
-	Warning   string         `json:"warning"`
-}
-
 // scheduledRow is a notebook with a schedule.
 type scheduledRow struct {
 	schedule.Listed
 	times  schedule.Times
 	now    time.Time
-	HasRun bool `json:"-"` // the record of the newest run is here
+	HasRun bool // the record of the newest run is here
 }
 
 // Paused says who does not want it to run; nil: nobody.
@@ -54,7 +44,7 @@ func (r *scheduledRow) Due(at time.Time) string {
 	if r.times.Zone != nil {
 		at = at.In(r.times.Zone)
 	}
-	return at.Format(dueFormat)
+	return at.Format(scheduling.TimeFormat)
 }
 
 // Coming are the next due times.
@@ -106,119 +96,68 @@ func (r *scheduledRow) Words() string {
 
 // schedulesBody is the data of the page of the schedules.
 type schedulesBody struct {
-	scheduledDoc
+	scheduling.Listing
+	Rows []scheduledRow
 	None bool // outside of a repository nothing is scheduled
 }
 
 // scheduled asks which notebooks are scheduled.
-func (s *server) scheduled(ctx context.Context) (*scheduledDoc, error) {
-	doc := &scheduledDoc{}
+func (s *server) scheduled(ctx context.Context) (*schedulesBody, error) {
+	b := &schedulesBody{None: s.repo == nil}
+	if b.None {
+		return b, nil
+	}
 	text, err := s.program.Document(ctx, "schedule", "list", "--json")
 	if err == nil {
-		err = codec.Unmarshal(text, doc)
+		err = codec.Unmarshal(text, &b.Listing)
 	}
 	if err != nil {
 		return nil, err
 	}
-	for i := range doc.Notebooks {
-		r := &doc.Notebooks[i]
-		r.now = time.Now()
+	for _, n := range b.Notebooks {
+		r := scheduledRow{Listed: n, now: time.Now()}
 		r.times, _ = schedule.TimesOf(&notebooks.Schedule{Cron: r.Cron, Timezone: r.Timezone}) // Error says it
 		if r.State != nil && r.State.Run != nil && r.State.Run.ID != "" {
 			_, err := os.Stat(s.store.Path(runs.RunID(r.State.Run.ID)))
 			r.HasRun = err == nil
 		}
+		b.Rows = append(b.Rows, r)
 	}
-	return doc, nil
+	return b, nil
 }
 
-func (s *server) schedules(w http.ResponseWriter, r *http.Request) {
-	b := &schedulesBody{None: s.repo == nil}
-	if !b.None {
-		doc, err := s.scheduled(r.Context())
-		if err != nil {
-			s.failed(w, r, http.StatusInternalServerError, err)
-			return
-		}
-		b.scheduledDoc = *doc
+func (s *server) schedules(w http.ResponseWriter, r *http.Request) error {
+	b, err := s.scheduled(r.Context())
+	if err != nil {
+		return err
 	}
-	s.page(w, r, "schedules", "Schedules", b)
-}
-
-// dueNotebooks keeps when notebooks are due, for Home, which does not wait for it.
-type dueNotebooks struct {
-	mutex   sync.Mutex
-	looking bool
-	at      time.Time
-	rows    map[string]*scheduledRow
+	return s.page(w, r, "schedules", "Schedules", b)
 }
 
 // dueAgain is how old what Home says of schedules may be.
 const dueAgain = 10 * time.Second
 
-// look returns what is known, and finds it out again in the background if it is old.
-func (d *dueNotebooks) look(s *server) map[string]*scheduledRow {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if s.repo == nil || d.looking || time.Since(d.at) < dueAgain {
-		return d.rows
-	}
-	d.looking = true
-	go func() {
-		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-		defer stop()
-		doc, err := s.scheduled(ctx)
-		d.mutex.Lock()
-		defer d.mutex.Unlock()
-		d.looking, d.at = false, time.Now()
+// actOn does what a form asks for that names a notebook, and shows a page. names are the other fields of the form.
+func (s *server) actOn(page string, a action, names ...string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		form, err := fields(r, append([]string{"notebook", "reason"}, names...))
+		if err == nil {
+			err = s.inside(form.Get("notebook"))
+		}
+		if err == nil {
+			err = s.do(r.Context(), here(form.Get("notebook")), form, a, s.Queue)
+			s.due.stale()
+		}
 		if err != nil {
-			return // the page of the schedules says why
+			return refused(http.StatusConflict, err)
 		}
-		d.rows = map[string]*scheduledRow{}
-		for i := range doc.Notebooks {
-			d.rows[doc.Notebooks[i].Notebook] = &doc.Notebooks[i]
-		}
-	}()
-	return d.rows
-}
-
-// stale has what is known found out again when it is asked for the next time.
-func (d *dueNotebooks) stale() {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	d.at = time.Time{}
-}
-
-// onNotebook is an action on the notebook that a field names.
-func (s *server) onNotebook(ctx context.Context, form url.Values, a action) error {
-	notebook := form.Get("notebook")
-	if err := s.inside(notebook); err != nil {
-		return err
-	}
-	defer s.due.stale()
-	return s.do(ctx, here(notebook), form, func(id string, form url.Values) ([]string, error) {
-		args, err := a(id, form)
-		if err != nil {
-			return nil, err
-		}
-		return append(append(append([]string{}, args[:2]...), s.Queue...), args[2:]...), nil
-	})
-}
-
-// actOn does what a form asks for that names a notebook, and shows a page.
-func (s *server) actOn(page string, a action) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := s.onNotebook(r.Context(), r.PostForm, a); err != nil {
-			s.failed(w, r, http.StatusConflict, err)
-			return
-		}
-		http.Redirect(w, r, page, http.StatusSeeOther)
+		return done(w, r, page, http.StatusOK, map[string]bool{"done": true})
 	}
 }
 
 var (
 	pauseSchedule  = withReason("schedule", "pause")
-	resumeSchedule = withReason("schedule", "resume")
+	resumeSchedule = withReason("schedule", "unpause")
 )
 
 // muteCheck mutes a notebook, or one of its checks, until a time.
@@ -231,7 +170,7 @@ func muteCheck(id string, form url.Values) ([]string, error) {
 	if until == "" {
 		return nil, problem("say until when: 2h, 3d, or a time")
 	}
-	return muted([]string{"alerts", "mute", "--until=" + until, "--reason=" + why, "--", id}, form), nil
+	return muted([]string{"health", "alerts", "mute", "--until=" + until, "--reason=" + why, "--", id}, form), nil
 }
 
 // unmuteCheck ends that.
@@ -240,7 +179,7 @@ func unmuteCheck(id string, form url.Values) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return muted([]string{"alerts", "unmute", "--reason=" + why, "--", id}, form), nil
+	return muted([]string{"health", "alerts", "unmute", "--reason=" + why, "--", id}, form), nil
 }
 
 func muted(args []string, form url.Values) []string {

@@ -8,11 +8,14 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"markmill/cmd/api"
+	"markmill/cmd/api/status"
 	"markmill/cmd/markmill-server/workbench"
 	"markmill/cmd/markmill/child"
 	"markmill/cmd/markmill/mcp"
@@ -45,25 +48,25 @@ type server struct {
 	store    runs.Store
 	engine   *engine.Engine   // that reads settings and policies; it runs nothing
 	repo     *worktree.Source // nil outside a repository
-	guard    *guard
-	survey   survey
-	clerk    clerk
-	due      dueNotebooks
-	pulses   pulses
+	auth     *auth
+	states   background[map[string]status.Output]
+	queue    sharedQueue
+	due      background[*schedulesBody]
+	versions versions
 	began    time.Time
 	closing  <-chan struct{}
-	watching gauge // streams that are open
+	watching atomic.Int64 // streams that are open
 	running  processes
-	seen     sweepsSeen
-	catching catchingUp
+	kept     sweepPages
+	updating updater
 	feed     feed
 	agents   *mcp.HTTP
 	hooks    *hooks
 	outdated *child.Program // for what a push asks for, so that no page waits for it
 }
 
-// newServer makes the server behind a door. say tells the terminal something.
-func newServer(o Options, d door, say func(string)) (*server, error) {
+// newServer makes the server of an endpoint. say tells the terminal something.
+func newServer(o Options, d endpoint, say func(string)) (*server, error) {
 	eng, repo, err := api.NewEngine(o.Root)
 	if err != nil {
 		return nil, err
@@ -83,8 +86,9 @@ func newServer(o Options, d door, say func(string)) (*server, error) {
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: "--role: " + err.Error()}
 	}
-	g := newGuard(d, granted, people, say)
-	pushes, err := newHooks(o.Webhook, g)
+	a := newAuth(d, granted, people, say)
+	a.root, a.user = filepath.Base(root), o.User
+	pushes, err := newHooks(o.Webhook, a)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +109,12 @@ func newServer(o Options, d door, say func(string)) (*server, error) {
 			Store: eng.Store(api.RootOf(repo)).Dir, Floor: string(codec.RawOf(floor))}, agentOf),
 		engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
 		program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, maxPrograms)},
-		guard:   g}, nil
+		auth:    a}, nil
 }
 
 // Serve answers until ctx ends. It prints the address to sign in with.
 func Serve(ctx context.Context, stdout io.Writer, o Options) error {
-	d, listener, err := newDoor(ctx, o)
+	d, listener, err := newEndpoint(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -125,9 +129,9 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 		return err
 	}
 	s.closing = ctx.Done()
-	defer s.clerk.close()
+	defer s.queue.close()
 	s.feed.store, s.feed.end = s.store, s.closing
-	s.guard.offer()
+	s.auth.printAddress()
 	var pushes sync.WaitGroup
 	defer pushes.Wait()
 	pushing, stop := context.WithCancel(ctx)
@@ -136,9 +140,9 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 	pushes.Go(func() { s.hooks.serve(pushing) })
 	web := &http.Server{Handler: s.routes(), ReadHeaderTimeout: readTime, ReadTimeout: writeTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0),
-		ConnState: s.guard.crowd.changed, ConnContext: s.guard.crowd.context}
+		ConnState: s.auth.connections.changed, ConnContext: s.auth.connections.context}
 	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(s.guard.behind(listener)) }()
+	go func() { ended <- web.Serve(s.auth.behind(listener)) }()
 	select {
 	case err = <-ended:
 		return err
@@ -153,45 +157,43 @@ func Serve(ctx context.Context, stdout io.Writer, o Options) error {
 	return nil
 }
 
-//go:embed pages serve.css serve.js jobs.css jobs.js openapi.json
+//go:embed pages serve.css serve.js openapi.json
 var assets embed.FS
 
 // routes are all addresses. A pattern with a role is answered to a session that has it.
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.pages() {
-		mux.Handle(r.pattern, s.guard.let(r.needs, s.trusted(r.do)))
+		mux.Handle(r.pattern, s.auth.require(r.needs, s.trusted(r.do)))
 	}
-	mux.HandleFunc("GET /sign-in", s.guard.signIn)
-	mux.HandleFunc("POST /sign-in", s.guard.signInToken)
-	mux.HandleFunc("POST /webhook", s.hooks.take)
+	mux.HandleFunc("GET /sign-in", s.auth.signIn)
+	mux.HandleFunc("POST /sign-in", s.auth.signInToken)
+	mux.HandleFunc("POST /webhook", s.hooks.receive)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
-	style := slices.Concat(html.Style(), asset("serve.css"), asset("jobs.css"))
+	style := slices.Concat(html.Style(), asset("serve.css"))
 	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, _ *http.Request) {
-		give(w, "text/css; charset=utf-8", style)
+		_ = give(w, "text/css; charset=utf-8", style) // the reader may have gone
 	})
-	script := slices.Concat(asset("serve.js"), asset("jobs.js"))
 	mux.HandleFunc("GET /assets/script.js", func(w http.ResponseWriter, _ *http.Request) {
-		give(w, "text/javascript; charset=utf-8", script)
+		_ = give(w, "text/javascript; charset=utf-8", asset("serve.js")) // the reader may have gone
 	})
-	return s.guard.all(mux)
+	return s.auth.all(mux)
 }
 
 // trusted answers with an error while a branch is checked out that brings records of its own.
-func (s *server) trusted(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *server) trusted(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		if err := s.repo.CheckStore(s.store.Dir); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
+			return refused(http.StatusServiceUnavailable, err)
 		}
-		next(w, r)
+		return next(w, r)
 	}
 }
 
 // Patterns are the addresses that need a session, with their methods, as net/http.ServeMux has them.
 func Patterns() (list []string) {
-	for _, r := range (&server{guard: &guard{}}).pages() {
+	for _, r := range (&server{auth: &auth{}}).pages() {
 		list = append(list, r.pattern)
 	}
 	return list
@@ -199,7 +201,7 @@ func Patterns() (list []string) {
 
 // Needs is the role that an address of Patterns needs.
 func Needs(pattern string) string {
-	for _, r := range (&server{guard: &guard{}}).pages() {
+	for _, r := range (&server{auth: &auth{}}).pages() {
 		if r.pattern == pattern {
 			return r.needs.String()
 		}
@@ -214,11 +216,11 @@ func OpenAPI() []byte { return asset("openapi.json") }
 type route struct {
 	pattern string
 	needs   role
-	do      http.HandlerFunc
+	do      handler
 }
 
 func (s *server) pages() []route {
-	return []route{
+	list := []route{
 		{"GET /{$}", read, s.home},
 		{"GET /runs", read, s.list},
 		{"GET /runs/{id}", read, s.run},
@@ -236,66 +238,67 @@ func (s *server) pages() []route {
 		{"GET /new", run, s.form},
 		{"POST /new", run, s.launch},
 		{"POST /outdated", run, s.catchUp},
-		{"POST /runs/{id}/abort", run, s.act(abortRun)},
-		{"POST /runs/{id}/steer", run, s.act(steerRun)},
 		{"POST /runs/{id}/fork", run, s.fork},
 		{"POST /runs/{id}/apply", approve, s.act(applyRun)},
-		{"POST /runs/{id}/reject", approve, s.act(rejectRun)},
 		{"POST /runs/{id}/approve", approve, s.act(approveRun)},
 		{"POST /runs/{id}/deny", approve, s.act(denyRun)},
 		{"GET /jobs", read, s.jobs},
 		{"GET /jobs/{id}", read, s.job},
 		{"GET /jobs/{id}/live", read, s.jobLive},
-		{"POST /jobs", run, s.submit},
-		{"POST /jobs/{id}/cancel", run, s.actJob(cancelJob)},
-		{"POST /jobs/{id}/retry", run, s.actJob(retryJob)},
-		{"POST /jobs/{id}/fetch", run, s.fetchJob},
-		{"POST /jobs/{id}/approve", approve, s.actJob(approveJob)},
-		{"POST /jobs/{id}/deny", approve, s.actJob(denyJob)},
-		{"POST /queues/{id}/pause", run, s.actQueue(pauseQueue)},
-		{"POST /queues/{id}/resume", run, s.actQueue(resumeQueue)},
 		{"GET /schedules", read, s.schedules},
-		{"POST /schedules/pause", run, s.actOn("/schedules", pauseSchedule)},
-		{"POST /schedules/resume", run, s.actOn("/schedules", resumeSchedule)},
-		{"POST /checks/mute", run, s.actOn("/checks", muteCheck)},
-		{"POST /checks/unmute", run, s.actOn("/checks", unmuteCheck)},
-		{"POST /sign-out", read, s.guard.signOut},
+		{"POST /sign-out", read, s.auth.signOut},
 		{"POST /address", approve, s.address},
 		{"GET /metrics", read, s.metrics},
 		{"GET /events", read, s.events},
 		{"GET /mcp", read, s.agent},
 		{"POST /mcp", read, s.agent},
 		{"DELETE /mcp", read, s.agent},
-		{"GET /api/v1/openapi.json", read, func(w http.ResponseWriter, _ *http.Request) {
-			give(w, "application/json", asset("openapi.json"))
+		{"GET /api/v1/openapi.json", read, func(w http.ResponseWriter, _ *http.Request) error {
+			return give(w, "application/json", asset("openapi.json"))
 		}},
 		{"GET /api/v1/runs", read, s.apiRuns},
-		{"POST /api/v1/runs", run, s.apiLaunch},
-		{"GET /api/v1/runs/{id}", read, s.apiDocument("runs", "show", "--json")},
-		{"GET /api/v1/runs/{id}/verification", read, s.apiDocument("runs", "verify", "--json")},
-		{"POST /api/v1/runs/{id}/abort", run, s.apiAct(abortRun, "reason")},
-		{"POST /api/v1/runs/{id}/steer", run, s.apiAct(steerRun, "text")},
-		{"POST /api/v1/runs/{id}/reject", approve, s.apiAct(rejectRun, "reason")},
+		{"POST /api/v1/runs", run, s.launch},
+		{"GET /api/v1/runs/{id}", read, s.apiDocument("show", "--json")},
+		{"GET /api/v1/runs/{id}/verification", read, s.apiDocument("verify", "--json")},
 		{"GET /api/v1/jobs", read, s.apiJobs},
-		{"POST /api/v1/jobs", run, s.apiSubmit},
 		{"GET /api/v1/jobs/{id}", read, s.apiJob},
-		{"POST /api/v1/jobs/{id}/cancel", run, s.apiActJob(cancelJob)},
-		{"POST /api/v1/jobs/{id}/retry", run, s.apiActJob(retryJob)},
-		{"POST /api/v1/jobs/{id}/fetch", run, s.apiFetch},
-		{"POST /api/v1/jobs/{id}/approve", approve, s.apiActJob(approveJob)},
-		{"POST /api/v1/jobs/{id}/deny", approve, s.apiActJob(denyJob)},
-		{"POST /api/v1/queues/{id}/pause", run, s.apiActJob(pauseQueue)},
-		{"POST /api/v1/queues/{id}/resume", run, s.apiActJob(resumeQueue)},
 		{"GET /api/v1/schedules", read, s.apiSchedules},
-		{"POST /api/v1/schedules/pause", run, s.apiActOn(pauseSchedule)},
-		{"POST /api/v1/schedules/resume", run, s.apiActOn(resumeSchedule)},
 		{"GET /api/v1/checks", read, s.apiChecks},
-		{"POST /api/v1/checks/mute", run, s.apiActOn(muteCheck, "until", "check")},
-		{"POST /api/v1/checks/unmute", run, s.apiActOn(unmuteCheck, "check")},
 		{"GET /api/v1/notebooks", read, s.apiNotebooks},
 		{"GET /api/v1/sweeps", read, s.apiSweeps},
 		{"GET /api/v1/sweeps/{id}", read, s.apiSweep},
 	}
+	for _, at := range []string{"", "/api/v1"} { // for browsers, and for programs
+		list = append(list,
+			route{"POST " + at + "/runs/{id}/abort", run, s.act(abortRun, "reason")},
+			route{"POST " + at + "/runs/{id}/steer", run, s.act(steerRun, "text")},
+			route{"POST " + at + "/runs/{id}/reject", approve, s.act(rejectRun, "reason")},
+			route{"POST " + at + "/jobs", run, s.submit},
+			route{"POST " + at + "/jobs/{id}/cancel", run, s.inQueue("/jobs/{id}", cancelJob)},
+			route{"POST " + at + "/jobs/{id}/retry", run, s.inQueue("/jobs/{id}", retryJob)},
+			route{"POST " + at + "/jobs/{id}/fetch", run, s.fetchJob()},
+			route{"POST " + at + "/jobs/{id}/approve", approve, s.inQueue("/jobs/{id}", approveJob)},
+			route{"POST " + at + "/jobs/{id}/deny", approve, s.inQueue("/jobs/{id}", denyJob)},
+			route{"POST " + at + "/queues/{id}/pause", run, s.inQueue("/jobs", pauseQueue)},
+			route{"POST " + at + "/queues/{id}/resume", run, s.inQueue("/jobs", resumeQueue)},
+			route{"POST " + at + "/schedules/pause", run, s.actOn("/schedules", pauseSchedule)},
+			route{"POST " + at + "/schedules/resume", run, s.actOn("/schedules", resumeSchedule)},
+			route{"POST " + at + "/checks/mute", run, s.actOn("/checks", muteCheck, "until", "check")},
+			route{"POST " + at + "/checks/unmute", run, s.actOn("/checks", unmuteCheck, "check")})
+	}
+	return list
+}
+
+// agent answers clients of MCP with the tools of markmill mcp serve that their role has.
+func (s *server) agent(w http.ResponseWriter, r *http.Request) error {
+	s.agents.ServeHTTP(w, r)
+	return nil
+}
+
+// agentOf says who a client of MCP is, and whether it may only read. With another role it is another client.
+func agentOf(r *http.Request) (person string, reads bool) {
+	s := sessionOf(r)
+	return fmt.Sprintf("%s %s %s %s", s.id, s.role, s.credential, s.name), s.role < run
 }
 
 // asset is an embedded file.
@@ -305,12 +308,6 @@ func asset(name string) []byte {
 		panic(err) // it is embedded
 	}
 	return text
-}
-
-// give answers with a whole text.
-func give(w http.ResponseWriter, kind string, text []byte) {
-	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(text) // the reader may have gone
 }
 
 // ready says whether the records can be read.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"path/filepath"
 	"time"
 
 	"markmill/engine/queue"
@@ -52,24 +51,24 @@ func (f *frame) Token() string {
 }
 
 var functions = template.FuncMap{
-	"mark":        func(s runs.Status) string { return result.RunMark(s) },
-	"class":       func(s runs.Status) string { return classOf(string(s)) },
-	"words":       func(s runs.Status) string { return statusWords(s) },
-	"when":        func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
-	"machine":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"took":        took,
-	"short":       func(id runs.RunID) string { return id.Short() },
-	"value":       value,
-	"size":        plain.Size,
-	"line":        plain.OneLine,
-	"counted":     plain.Counted,
-	"grouped":     plain.Grouped,
-	"rows":        func(f *frame, rows []homeRow) rowsOf { return rowsOf{f, rows, f.Body.(*homeBody).Clock} },
-	"count64":     func(n int64) string { return plain.Grouped(int(n)) },
-	"priorities":  func() []queue.Priority { return queue.Priorities },
-	"muting":      newMuting,
-	"toldClass":   toldClass,
-	"statedClass": func(s review.State) string { return classOf(string(s)) },
+	"mark":         func(s runs.Status) string { return result.RunMark(s) },
+	"class":        func(s runs.Status) string { return classOf(string(s)) },
+	"words":        func(s runs.Status) string { return statusWords(s) },
+	"when":         func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
+	"machine":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"took":         took,
+	"short":        func(id runs.RunID) string { return id.Short() },
+	"value":        value,
+	"size":         plain.Size,
+	"line":         plain.OneLine,
+	"counted":      plain.Counted,
+	"grouped":      plain.Grouped,
+	"rows":         func(f *frame, rows []homeRow) rowsOf { return rowsOf{f, rows, f.Body.(*homeBody).Clock} },
+	"count64":      func(n int64) string { return plain.Grouped(int(n)) },
+	"priorities":   func() []queue.Priority { return queue.Priorities },
+	"muting":       newMuting,
+	"receiptClass": receiptClass,
+	"statedClass":  func(s review.State) string { return classOf(string(s)) },
 }
 
 // value is a value on one line, for a cell.
@@ -110,25 +109,19 @@ func show(w http.ResponseWriter, status int, name string, f *frame) {
 	_, _ = w.Write(b.Bytes()) // the reader may have gone
 }
 
-// refuse answers with a page that says why there is no other.
-func refuse(w http.ResponseWriter, status int, title, words string) {
-	show(w, status, "notice", &frame{Title: title, Body: notice{Words: words}})
-}
-
 // page answers with a page of the workbench.
-func (s *server) page(w http.ResponseWriter, r *http.Request, name, title string, body any) {
-	show(w, http.StatusOK, name, s.frame(r, title, body))
+func (s *server) page(w http.ResponseWriter, r *http.Request, name, title string, body any) error {
+	show(w, http.StatusOK, name, s.auth.frame(r, title, body))
+	return nil
 }
 
-func (s *server) frame(r *http.Request, title string, body any) *frame {
-	return &frame{Title: title, Here: r.URL.Path, Session: of(r), Root: filepath.Base(s.Root),
-		User: cmp.Or(of(r).name, s.User), Body: body}
-}
-
-// failed answers with an error of the reader's, or of the records.
-func (s *server) failed(w http.ResponseWriter, r *http.Request, status int, err error) {
-	show(w, status, "notice",
-		s.frame(r, http.StatusText(status), notice{Words: plain.Cut(plain.OneLine(err.Error()), 2000)}))
+// frame is the frame of a page for the session of a request, if it has one.
+func (a *auth) frame(r *http.Request, title string, body any) *frame {
+	f := &frame{Title: title, Body: body}
+	if session := sessionOf(r); session != nil {
+		f.Here, f.Session, f.Root, f.User = r.URL.Path, session, a.root, cmp.Or(session.name, a.user)
+	}
+	return f
 }
 
 // ask asks the index of the runs.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,55 +13,35 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// refusal is why a request is not answered.
-type refusal struct {
-	status       int
-	title, words string
-}
-
-func (no *refusal) answer(w http.ResponseWriter, r *http.Request) {
-	switch no.status {
-	case http.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	case http.StatusTooManyRequests:
-		w.Header().Set("Retry-After", strconv.Itoa(int(missEvery.Seconds())))
-	}
-	if strings.HasPrefix(r.URL.Path, "/api/") {
-		answer(w, no.status, apiError{no.words})
-		return
-	}
-	show(w, no.status, "notice", &frame{Title: no.title, Body: notice{Words: no.words}})
-}
-
-// who finds out who asks: by the token of a program, by the name that the proxy says, or by the cookie of a browser.
-// What a person may do is read from the tokens file at each request.
-func (g *guard) who(r *http.Request) (*session, *refusal) {
-	if g.tokens == nil {
-		if s := g.session(r); s != nil {
+// identify finds out who asks: by the token of a program, by the name that the proxy says, or by the cookie of a
+// browser. What a person may do is read from the tokens file at each request.
+func (a *auth) identify(r *http.Request) (*session, error) {
+	if a.tokens == nil {
+		if s := a.session(r); s != nil {
 			return s, nil
 		}
-		return nil, &refusal{http.StatusUnauthorized, "Sign in", "Open the address that markmill serve printed. An " +
-			"address works once; when it is used, the next one is printed."}
+		return nil, &refusal{status: http.StatusUnauthorized, title: "Sign in", words: "Open the address that " +
+			"markmill serve printed. An address works once; when it is used, the next one is printed."}
 	}
-	name, err := g.presented(r)
+	name, err := a.proxyUser(r)
 	if err != nil {
-		return nil, &refusal{http.StatusBadRequest, "Not from the proxy", err.Error()}
+		return nil, err
 	}
 	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is && (name == "" ||
 		strings.HasPrefix(token, tokenPrefix)) {
-		return g.byToken(r, name, token)
+		return a.byToken(r, name, token)
 	}
 	if name != "" {
-		return g.byName(name)
+		return a.byName(name)
 	}
-	s := g.session(r)
+	s := a.session(r)
 	if s == nil {
-		return nil, &refusal{http.StatusUnauthorized, "Sign in", "Sign in at " + g.origin() + "/sign-in with your " +
-			"token; a program sends it as Authorization: Bearer."}
+		return nil, &refusal{status: http.StatusUnauthorized, title: "Sign in", words: "Sign in at " + a.origin() +
+			"/sign-in with your token; a program sends it as Authorization: Bearer."}
 	}
-	p, err := g.tokens.find(s.credential, s.name)
+	p, err := a.tokens.find(s.credential, s.name)
 	if err != nil {
-		return nil, g.unknown(err)
+		return nil, a.unknown(err)
 	}
 	current := *s
 	current.name, current.role = p.name, p.role
@@ -70,95 +49,94 @@ func (g *guard) who(r *http.Request) (*session, *refusal) {
 }
 
 // unknown refuses a person who is not, or no more, in the tokens file.
-func (g *guard) unknown(err error) *refusal {
+func (a *auth) unknown(err error) error {
 	if errors.Is(err, errUnknown) {
-		return &refusal{http.StatusUnauthorized, "Not known", "The tokens file has no such person or token."}
+		return &refusal{status: http.StatusUnauthorized, title: "Not known",
+			words: "The tokens file has no such person or token."}
 	}
-	return &refusal{http.StatusServiceUnavailable, "Nobody can sign in", "The tokens file cannot be read; the " +
-		"terminal of markmill serve says why."}
+	return &refusal{status: http.StatusServiceUnavailable, title: "Nobody can sign in",
+		words: "The tokens file cannot be read; the terminal of markmill serve says why."}
 }
 
-// byToken finds the person of a token. presented is the name that the proxy says, if any.
-func (g *guard) byToken(r *http.Request, presented, token string) (*session, *refusal) {
-	p, err := g.tokens.find(hashOf(strings.TrimSpace(token)), "")
+// byToken finds the person of a token. proxyUser is the name that the proxy says, if any.
+func (a *auth) byToken(r *http.Request, proxyUser, token string) (*session, error) {
+	p, err := a.tokens.find(hashOf(strings.TrimSpace(token)), "")
 	if err != nil { // a right token is never refused for the wrong ones of others
-		if !g.limits.missed(g.sourceOf(r, presented), time.Now()) {
-			return nil, &refusal{http.StatusTooManyRequests, "Too often", "Too many wrong tokens came from there. " +
-				"Wait, and try again."}
+		if !a.limits.missed(a.sourceOf(r, proxyUser), time.Now()) {
+			return nil, &refusal{status: http.StatusTooManyRequests, title: "Too often",
+				words: "Too many wrong tokens came from there. Wait, and try again."}
 		}
-		return nil, g.unknown(err)
+		return nil, a.unknown(err)
 	}
 	return &session{name: p.name, credential: p.credential, role: p.role}, nil
 }
 
 // byName finds the person whom the proxy names.
-func (g *guard) byName(name string) (*session, *refusal) {
+func (a *auth) byName(name string) (*session, error) {
 	if !isPerson(name) {
-		return nil, &refusal{http.StatusForbidden, "Not known", "The proxy says a name that can name nobody: a name " +
-			"has at most 64 letters, digits and . _ - + @."}
+		return nil, &refusal{status: http.StatusForbidden, title: "Not known", words: "The proxy says a name that " +
+			"can name nobody: a name has at most 64 letters, digits and . _ - + @."}
 	}
-	p, err := g.tokens.find(byProxy, name)
+	p, err := a.tokens.find(byProxy, name)
 	if err != nil {
-		return nil, g.unknown(err)
+		return nil, a.unknown(err)
 	}
-	sum := hmac.New(sha256.New, g.key)
+	sum := hmac.New(sha256.New, a.key)
 	sum.Write([]byte(name))
 	return &session{name: p.name, credential: p.credential, role: p.role,
 		form: strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))}, nil
 }
 
 // signIn with a token, from the form of the sign-in page.
-func (g *guard) signInToken(w http.ResponseWriter, r *http.Request) {
-	if g.tokens == nil {
+func (a *auth) signInToken(w http.ResponseWriter, r *http.Request) {
+	if a.tokens == nil {
 		http.NotFound(w, r)
 		return
 	}
 	if err := r.ParseForm(); err != nil {
-		g.ask(w, r, http.StatusRequestEntityTooLarge, "The form is too large.")
+		a.ask(w, http.StatusRequestEntityTooLarge, "The form is too large.")
 		return
 	}
-	name, err := g.presented(r)
+	name, err := a.proxyUser(r)
 	if err != nil {
-		(&refusal{http.StatusBadRequest, "Not from the proxy", err.Error()}).answer(w, r)
+		a.refuse(w, r, err)
 		return
 	}
-	s, no := g.byToken(r, name, r.PostForm.Get("token"))
-	if no != nil {
-		if no.status == http.StatusTooManyRequests {
-			w.Header().Set("Retry-After", strconv.Itoa(int(missEvery.Seconds())))
-		}
-		g.ask(w, r, no.status, no.words)
+	s, err := a.byToken(r, name, r.PostForm.Get("token"))
+	if no, is := errors.AsType[*refusal](err); is {
+		no.headers(w)
+		a.ask(w, no.status, no.words)
 		return
 	}
-	g.setCookie(w, g.begin(*s).id)
+	a.setCookie(w, a.begin(*s).id)
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
 // ask shows the form that takes a token.
-func (g *guard) ask(w http.ResponseWriter, _ *http.Request, status int, problem string) {
+func (a *auth) ask(w http.ResponseWriter, status int, problem string) {
 	show(w, status, "sign-in", &frame{Title: "Sign in", Body: problem})
 }
 
-// Wrong tokens are taken from one place at missEvery, after missFirst at once; maxPlaces bounds what is remembered.
+// Wrong tokens are taken from one limiter at missEvery, after missFirst at once; maxSources bounds what is remembered.
 const (
-	missEvery = 6 * time.Second
-	missFirst = 10
-	maxPlaces = 4096
+	missEvery  = 6 * time.Second
+	missFirst  = 10
+	maxSources = 4096
 )
 
 // limits count wrong tokens, by where they come from.
 type limits struct {
-	mutex  sync.Mutex
-	places map[string]*rate.Limiter
-	rest   *rate.Limiter // of all for which there is no place
-	tidied time.Time     // when places were last forgotten
+	mutex   sync.Mutex
+	sources map[string]*rate.Limiter
+	rest    *rate.Limiter // of all for which there is no limiter
+	tidied  time.Time     // when sources were last forgotten
 }
 
 // sourceOf is what wrong tokens are counted by: the network of an IPv6 address, since one machine has all of it, and
 // behind the proxy the name that it says.
-func (g *guard) sourceOf(r *http.Request, presented string) string {
-	if presented != "" {
-		return presented
+func (a *auth) sourceOf(r *http.Request, proxyUser string) string {
+	if proxyUser != "" {
+		return proxyUser
 	}
 	peer := peerOf(r.RemoteAddr)
 	if peer.Is6() {
@@ -166,30 +144,30 @@ func (g *guard) sourceOf(r *http.Request, presented string) string {
 			peer = net.Addr()
 		}
 	}
-	return peer.String() // netip's zero value is no address, and one place
+	return peer.String() // netip's zero value is no address, and one limiter
 }
 
-// place is the limiter of a place. Its bucket holds what may still be wrong.
-func (l *limits) place(from string, now time.Time) *rate.Limiter {
-	if p := l.places[from]; p != nil {
+// limiter is the limiter of a limiter. Its bucket holds what may still be wrong.
+func (l *limits) limiter(from string, now time.Time) *rate.Limiter {
+	if p := l.sources[from]; p != nil {
 		return p
 	}
-	if l.places == nil {
-		l.places, l.rest = map[string]*rate.Limiter{}, rate.NewLimiter(rate.Every(missEvery), missFirst)
+	if l.sources == nil {
+		l.sources, l.rest = map[string]*rate.Limiter{}, rate.NewLimiter(rate.Every(missEvery), missFirst)
 	}
-	if len(l.places) >= maxPlaces && now.Sub(l.tidied) > missEvery {
+	if len(l.sources) >= maxSources && now.Sub(l.tidied) > missEvery {
 		l.tidied = now
-		for name, p := range l.places {
+		for name, p := range l.sources {
 			if p.TokensAt(now) >= missFirst {
-				delete(l.places, name)
+				delete(l.sources, name)
 			}
 		}
 	}
-	if len(l.places) >= maxPlaces {
+	if len(l.sources) >= maxSources {
 		return l.rest
 	}
 	p := rate.NewLimiter(rate.Every(missEvery), missFirst)
-	l.places[from] = p
+	l.sources[from] = p
 	return p
 }
 
@@ -197,5 +175,5 @@ func (l *limits) place(from string, now time.Time) *rate.Limiter {
 func (l *limits) missed(from string, now time.Time) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.place(from, now).AllowN(now, 1)
+	return l.limiter(from, now).AllowN(now, 1)
 }

@@ -5,11 +5,11 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"markmill/cmd/api/sweep"
-	"markmill/notebooks/codec"
 	"markmill/render/html"
 	"markmill/render/result"
 	"markmill/render/sheet"
@@ -61,11 +61,10 @@ func headOf(s *runs.Sweep) sweepHead {
 	return h
 }
 
-func (s *server) sweeps(w http.ResponseWriter, r *http.Request) {
+func (s *server) sweeps(w http.ResponseWriter, r *http.Request) error {
 	ids, err := s.store.Sweeps()
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
 	body := struct {
 		Sweeps []sweepLine
@@ -80,7 +79,7 @@ func (s *server) sweeps(w http.ResponseWriter, r *http.Request) {
 		}
 		body.Sweeps = append(body.Sweeps, line)
 	}
-	s.page(w, r, "sweeps", "Sweeps", body)
+	return s.page(w, r, "sweeps", "Sweeps", body)
 }
 
 // sweepBody is the data of the page of a sweep.
@@ -130,54 +129,49 @@ type sweepCell struct {
 }
 
 // findSweep finds the sweep that an address names by its whole id: a part of one, or a path, is none.
-func (s *server) findSweep(w http.ResponseWriter, r *http.Request) (dir string, ok bool) {
+func (s *server) findSweep(r *http.Request) (dir string, err error) {
 	id := runs.SweepID(r.PathValue("id"))
 	ids, err := s.store.Sweeps()
 	if err == nil && !slices.Contains(ids, id) {
 		err = problem("there is no sweep %s", id)
 	}
-	if err != nil {
-		s.failed(w, r, http.StatusNotFound, err)
-		return "", false
-	}
-	return s.store.SweepDir(id), true
+	return s.store.SweepDir(id), refused(http.StatusNotFound, err)
 }
 
-func (s *server) sweep(w http.ResponseWriter, r *http.Request) {
-	dir, ok := s.findSweep(w, r)
-	if !ok {
-		return
-	}
-	body, err := s.seen.of(dir, s.sweepBody)
+func (s *server) sweep(w http.ResponseWriter, r *http.Request) error {
+	dir, err := s.findSweep(r)
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "sweep", body.Notebook+": sweep", body)
+	body, err := s.kept.of(dir, s.sweepBody)
+	if err != nil {
+		return err
+	}
+	return s.page(w, r, "sweep", body.Notebook+": sweep", body)
 }
 
-// sweepsSeen keeps the pages of the sweeps that were looked at last: a page of a thousand runs reads all their
+// sweepPages keeps the pages of the sweeps that were looked at last: a page of a thousand runs reads all their
 // journals, and each of those who follow it asks again when a run has ended.
-type sweepsSeen struct {
+type sweepPages struct {
 	mutex sync.Mutex
-	known []sweepSeen // the last is the one that was asked for last
+	known []keptSweep // the last is the one that was asked for last
 }
 
-type sweepSeen struct {
+type keptSweep struct {
 	dir   string
 	size  int64 // of its journal
 	alive bool
 	body  *sweepBody
 }
 
-const maxSeen = 8
+const maxKept = 8
 
 // of is the page of a sweep, made again if the sweep has changed. Those who ask at the same time wait for one.
-func (k *sweepsSeen) of(dir string, do func(*runs.Sweep) *sweepBody) (*sweepBody, error) {
+func (k *sweepPages) of(dir string, do func(*runs.Sweep) *sweepBody) (*sweepBody, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	now := sweepSeen{dir: dir, alive: runs.Alive(dir), size: runs.SweepSize(dir)}
-	at := slices.IndexFunc(k.known, func(s sweepSeen) bool { return s.dir == dir })
+	now := keptSweep{dir: dir, alive: runs.Alive(dir), size: runs.SweepSize(dir)}
+	at := slices.IndexFunc(k.known, func(s keptSweep) bool { return s.dir == dir })
 	if at >= 0 {
 		was := k.known[at]
 		k.known = slices.Delete(k.known, at, at+1)
@@ -192,7 +186,7 @@ func (k *sweepsSeen) of(dir string, do func(*runs.Sweep) *sweepBody) (*sweepBody
 	}
 	now.body = do(found)
 	k.known = append(k.known, now)
-	k.known = k.known[max(0, len(k.known)-maxSeen):]
+	k.known = k.known[max(0, len(k.known)-maxKept):]
 	return now.body, nil
 }
 
@@ -279,11 +273,11 @@ func (b *sweepBody) fill(found *runs.Sweep, t *sheet.Sheet, marks [][]sheet.Mark
 	}
 }
 
-// sweepPage answers with the page that markmill convert SWEEP writes, or markmill lanes --html.
-func (s *server) sweepPage(w http.ResponseWriter, r *http.Request) {
-	dir, ok := s.findSweep(w, r)
-	if !ok {
-		return
+// sweepPage answers with the page that markmill convert SWEEP writes, or markmill run --attempts --html.
+func (s *server) sweepPage(w http.ResponseWriter, r *http.Request) error {
+	dir, err := s.findSweep(r)
+	if err != nil {
+		return err
 	}
 	found, err := runs.LoadSweep(dir)
 	var page []byte
@@ -291,30 +285,40 @@ func (s *server) sweepPage(w http.ResponseWriter, r *http.Request) {
 		page, err = sweep.Page(found, s.store)
 	}
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	static(w, page)
+	return static(w, page)
 }
 
 // sweepLive tells a page of a sweep that there is something new, until the sweep has ended.
-func (s *server) sweepLive(w http.ResponseWriter, r *http.Request) {
-	dir, ok := s.findSweep(w, r)
-	if !ok {
-		return
+func (s *server) sweepLive(w http.ResponseWriter, r *http.Request) error {
+	dir, err := s.findSweep(r)
+	if err != nil {
+		return err
 	}
-	s.changes(w, r, func() (size int64, ended bool) {
+	var known bool
+	// What a browser that comes back has seen is the number of the last event.
+	seen, err := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
+	known = err == nil
+	return s.follow(w, r, time.Second, func(to *stream) (ended bool, err error) {
 		ended = !runs.Alive(dir) // looked at first: what it wrote last is seen
-		return runs.SweepSize(dir), ended
+		size, kind := runs.SweepSize(dir), "change"
+		if ended {
+			kind = "end"
+		}
+		if ended || known && size != seen {
+			err = to.event(strconv.FormatInt(size, 10), kind, struct{}{})
+		}
+		seen, known = size, true
+		return ended, err
 	})
 }
 
 // apiSweeps lists the newest sweeps.
-func (s *server) apiSweeps(w http.ResponseWriter, _ *http.Request) {
+func (s *server) apiSweeps(w http.ResponseWriter, _ *http.Request) error {
 	ids, err := s.store.Sweeps()
 	if err != nil {
-		answer(w, http.StatusInternalServerError, apiError{err.Error()})
-		return
+		return err
 	}
 	type one struct {
 		ID      runs.SweepID `json:"id"`
@@ -340,20 +344,13 @@ func (s *server) apiSweeps(w http.ResponseWriter, _ *http.Request) {
 		}
 		doc.Sweeps = append(doc.Sweeps, one{id, kind, h.StartedAt, h.Status, h.All, h.Ended, h.Passed})
 	}
-	answer(w, http.StatusOK, doc)
+	return answer(w, http.StatusOK, doc)
 }
 
-// apiSweep answers with what markmill runs compare --json prints of a sweep.
-func (s *server) apiSweep(w http.ResponseWriter, r *http.Request) {
-	ids, err := s.store.Sweeps()
-	if err != nil || !slices.Contains(ids, runs.SweepID(r.PathValue("id"))) {
-		answer(w, http.StatusNotFound, apiError{problem("there is no sweep %s", r.PathValue("id")).Error()})
-		return
+// apiSweep answers with what markmill diff --values --json prints of a sweep.
+func (s *server) apiSweep(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.findSweep(r); err != nil {
+		return err
 	}
-	doc, err := s.program.Document(r.Context(), "runs", "compare", "--json", "--", r.PathValue("id"))
-	if err != nil {
-		answer(w, http.StatusInternalServerError, apiError{err.Error()})
-		return
-	}
-	give(w, "application/json", codec.Raw(doc))
+	return s.document(w, r, "diff", "--values", "--json", "--", r.PathValue("id"))
 }

@@ -98,7 +98,7 @@ func partOf(v *runs.Verification, where string) int {
 	return len(proofParts) - 1
 }
 
-// proof recomputes everything of a run, as markmill runs verify does, by the keys of the last commit.
+// proof recomputes everything of a run, as markmill verify does, by the keys of the last commit.
 func (s *server) proof(record *runs.Record) (*proof, error) {
 	var head worktree.OID
 	if s.repo != nil {
@@ -141,15 +141,14 @@ func small(dir string) bool {
 	return err == nil && left >= 0
 }
 
-func (s *server) verify(w http.ResponseWriter, r *http.Request) {
-	record, ok := s.find(w, r)
-	if !ok {
-		return
+func (s *server) verify(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		return err
 	}
 	p, err := s.proof(record)
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
-	s.page(w, r, "verify", "Verification", p)
+	return s.page(w, r, "verify", "Verification", p)
 }

@@ -1,11 +1,7 @@
 // Package workbench has the options of markmill serve, for those who declare its flags and for package serve.
 package workbench
 
-import (
-	"context"
-
-	"markmill/engine/queue/desk"
-)
+import "markmill/engine/queue"
 
 // Options configure the workbench.
 type Options struct {
@@ -23,8 +19,5 @@ type Options struct {
 	Webhook     string   // file of the secret of webhooks; "" is WebhookVariable
 	Tokens      string   // file of people and their roles; "" is nobody: whoever has a printed address acts as User
 	Queue       []string // options of the commands of the queue
-	Desk        Desk     // connects to the queue
+	Connection  queue.Connection
 }
-
-// Desk connects to the queue.
-type Desk func(context.Context) (desk.Desk, error)

@@ -110,47 +110,73 @@ func (p *Program) DocumentOf(ctx context.Context, stdin []byte, args ...string) 
 	if len(doc) == 0 || doc[0] != '{' {
 		return nil, Said(code, words)
 	}
-	var head struct {
-		Schema string `json:"schema"`
-		Errors []struct {
-			File    string `json:"file"`
-			Line    int    `json:"line"`
-			Column  int    `json:"column"`
-			Message string `json:"message"`
-			Hint    string `json:"hint"`
-		} `json:"errors"`
-	}
 	if strings.HasPrefix(string(doc), "{\n  \"schema\": \"markmill.error/") {
-		if err := codec.Unmarshal(doc, &head); err != nil {
+		var failed Errors
+		if err := codec.Unmarshal(doc, &failed); err != nil {
 			return nil, err
 		}
-		var lines []string
-		for _, e := range head.Errors {
-			place := ""
-			for _, part := range []any{e.File, e.Line, e.Column} {
-				if part != "" && part != 0 {
-					place += fmt.Sprint(part) + ":"
-				}
-			}
-			line := strings.TrimSpace(place + " " + e.Message)
-			if e.Hint != "" {
-				line += "; " + e.Hint
-			}
-			lines = append(lines, plain.OneLine(line))
-		}
-		return nil, errors.New(strings.Join(lines, "\n"))
+		return nil, failed.err()
 	}
 	return doc, nil
 }
 
+// Errors is the document of a command that failed.
+type Errors struct {
+	Error    Mistake   `json:"error"`  // the first of Errors
+	Errors   []Mistake `json:"errors"` // at least one
+	ExitCode int       `json:"exit_code"`
+}
+
+// Mistake is one error.
+type Mistake struct {
+	Kind    string `json:"kind"` // of notebooks.Kind, or usage
+	File    string `json:"file,omitzero"`
+	Line    int    `json:"line,omitzero"`
+	Column  int    `json:"column,omitzero"`
+	Step    string `json:"step,omitzero"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitzero"`
+}
+
+func (e *Errors) err() error {
+	var lines []string
+	for _, m := range e.Errors {
+		place := ""
+		for _, part := range []any{m.File, m.Line, m.Column} {
+			if part != "" && part != 0 {
+				place += fmt.Sprint(part) + ":"
+			}
+		}
+		line := strings.TrimSpace(place + " " + m.Message)
+		if m.Hint != "" {
+			line += "; " + m.Hint
+		}
+		lines = append(lines, plain.OneLine(line))
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// Plain is what a terminal would show of a text: what moves within a line is done, and control characters are gone.
+func Plain(text []byte) string {
+	var b strings.Builder
+	for line := range bytes.Lines(text) {
+		body, ended := bytes.CutSuffix(line, []byte("\n"))
+		b.WriteString(plain.Line(body))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
 // Said makes an error of what the program said.
 func Said(code int, words string) error {
-	var lines []string
-	for line := range strings.Lines(words) {
-		lines = append(lines, strings.TrimPrefix(plain.Line([]byte(strings.TrimRight(line, "\r\n"))), "markmill: "))
-	}
-	if len(lines) == 0 {
+	if words == "" {
 		return fmt.Errorf("markmill ended with exit code %d and said nothing", code)
+	}
+	var lines []string
+	for line := range strings.Lines(Plain([]byte(words))) {
+		lines = append(lines, strings.TrimPrefix(strings.TrimRight(line, "\r\n"), "markmill: "))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

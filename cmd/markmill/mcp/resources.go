@@ -49,11 +49,7 @@ const listedRuns = 20
 func (s *server) resources(ctx context.Context) ([]*mcp.Resource, error) {
 	list := []*mcp.Resource{guide}
 	var kept struct {
-		Runs []struct {
-			Run      runs.RunID  `json:"run_id"`
-			Status   runs.Status `json:"status"`
-			Notebook string      `json:"notebook"`
-		} `json:"runs"`
+		Runs []runs.Entry `json:"runs"`
 	}
 	doc, err := s.Document(ctx, "list", "--json", fmt.Sprintf("--limit=%d", listedRuns))
 	if err == nil {
@@ -63,7 +59,7 @@ func (s *server) resources(ctx context.Context) ([]*mcp.Resource, error) {
 		return nil, err
 	}
 	for _, r := range kept.Runs {
-		list = append(list, &mcp.Resource{URI: runURI + string(r.Run) + "/report.json", Name: string(r.Run),
+		list = append(list, &mcp.Resource{URI: runURI + string(r.ID) + "/report.json", Name: string(r.ID),
 			MIMEType: "application/json", Description: string(r.Status) + ": " + r.Notebook})
 	}
 	var there struct {

@@ -15,6 +15,7 @@ import (
 	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
+	"markmill/render"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -100,13 +101,13 @@ const maxFiles = 160
 // passed makes the document of a run that passed short. That of any other stays.
 func passed(doc []byte) ([]byte, error) {
 	var r ranDocument
-	if err := codec.Unmarshal(doc, &r); err != nil || r.Status != string(runs.Pass) {
+	if err := codec.Unmarshal(doc, &r); err != nil || r.Status != runs.Pass {
 		return doc, err
 	}
-	p := PassDocument{Run: r.Run, Status: runs.Pass, Steps: len(r.Steps),
-		Changed: len(r.Changed), More: "show, or run with full=true, gives all; changes gives the patch"}
+	p := PassDocument{Run: r.RunID, Status: runs.Pass, Steps: len(r.Steps),
+		Changed: len(r.ChangedFiles), More: "show, or run with full=true, gives all; changes gives the patch"}
 	left := maxFiles
-	for _, f := range r.Changed {
+	for _, f := range r.ChangedFiles {
 		if left -= len(codec.RawOf(f.Path)) + 1; left < 0 {
 			break
 		}
@@ -345,40 +346,15 @@ func (s *server) shown(ctx context.Context, run string) (answer, error) {
 	if err := codec.Unmarshal(doc, &r); err != nil {
 		return answer{}, err
 	}
-	more := "Whole: the resource " + runURI + string(r.Run) + "/report.json; log and changes for single steps."
+	more := "Whole: the resource " + runURI + string(r.RunID) + "/report.json; log and changes for single steps."
 	return answer{doc: doc, text: r.words(), more: more}, nil
 }
 
 // ranDocument is what of a document of a run is told in words.
 type ranDocument struct {
-	Run    runs.RunID `json:"run_id"`
-	Status string     `json:"status"`
-	Steps  []struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
-	} `json:"steps"`
-	Cause *struct {
-		Code    string `json:"code"`
-		Step    string `json:"step"`
-		File    string `json:"file"`
-		Line    int    `json:"line"`
-		Words   string `json:"words"`
-		Fix     string `json:"fix"`
-		Command string `json:"command"`
-		Tail    string `json:"tail"`
-		Error   *struct {
-			Name  string `json:"name"`
-			Value string `json:"value"`
-		} `json:"error"`
-	} `json:"cause"`
-	Consequences []struct {
-		Step  string `json:"step"`
-		Words string `json:"words"`
-	} `json:"consequences"`
-	Changed []struct {
-		Path   string `json:"path"`
-		Status string `json:"status"`
-	} `json:"changed_files"`
+	runs.Report
+	Cause        *render.Cause        `json:"cause"`
+	Consequences []render.Consequence `json:"consequences"`
 }
 
 // shownLines bounds the lists in the words.
@@ -387,7 +363,7 @@ const shownLines = 20
 func (r *ranDocument) words() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "%s\n", plain.OneLine(fmt.Sprintf(format, args...))) }
-	line("run %s: %s", r.Run, r.Status)
+	line("run %s: %s", r.RunID, r.Status)
 	if c := r.Cause; c != nil {
 		if c.Step != "" {
 			line("step: %s", c.Step)
@@ -412,7 +388,7 @@ func (r *ranDocument) words() string {
 	for _, s := range r.Steps[:min(len(r.Steps), shownLines)] {
 		line("%s: %s", s.ID, s.Status)
 	}
-	for _, f := range r.Changed[:min(len(r.Changed), shownLines)] {
+	for _, f := range r.ChangedFiles[:min(len(r.ChangedFiles), shownLines)] {
 		line("%s %s", f.Status, f.Path)
 	}
 	if r.Cause != nil && r.Cause.Tail != "" {

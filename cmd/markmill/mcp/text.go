@@ -1,11 +1,9 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"markmill/cmd/markmill/child"
 	"markmill/notebooks"
@@ -78,7 +76,7 @@ func (s *server) text(ctx context.Context, word, step string, from *int64, optio
 		return answer{}, child.Said(code, words)
 	}
 	doc.To, doc.Text = doc.From+int64(len(kept)), valid(kept)
-	shown := plainLines(kept)
+	shown := child.Plain(kept)
 	if len(options) == 0 || options[0] != "--patch" { // a patch is applied as it is
 		doc.Text = shown
 	}
@@ -93,17 +91,4 @@ func (s *server) text(ctx context.Context, word, step string, from *int64, optio
 		head += doc.More + "\n"
 	}
 	return answer{doc: made("mcp-text", doc), text: head + quoted(shown), more: doc.More}, nil
-}
-
-// plainLines is what a terminal would show of a text.
-func plainLines(text []byte) string {
-	var b strings.Builder
-	for line := range bytes.Lines(text) {
-		body, ended := bytes.CutSuffix(line, []byte("\n"))
-		b.WriteString(plain.Line(body))
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
 }

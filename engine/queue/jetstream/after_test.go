@@ -27,7 +27,7 @@ func TestAfter(t *testing.T) {
 	if _, err := submitAfter(t, q, "x", "nothing"); err == nil || there(t, q, "x") {
 		t.Errorf("%v: a job comes after one that is not there", err)
 	}
-	from := taker(t, q, "w")
+	from := consumer(t, q, "w")
 	end(t, from, "a", queue.Completed)
 	if h := state(t, q, "both"); h.State != queue.StateHeld {
 		t.Errorf("%+v", h.Job)
@@ -75,7 +75,7 @@ func TestSweep(t *testing.T) {
 	if _, err := submitAfter(t, q, "c", "b"); err != nil {
 		t.Fatal(err)
 	}
-	first := taker(t, q, "w")
+	first := consumer(t, q, "w")
 	for _, id := range []string{"a", "b"} {
 		l := take(t, first)
 		if l.Job.ID != id {
@@ -84,7 +84,7 @@ func TestSweep(t *testing.T) {
 		endKilled(t, l, queue.Completed)
 	}
 	first.Close()
-	l, err := taker(t, q, "next").Take(t.Context(), true)
+	l, err := consumer(t, q, "next").Take(t.Context(), true)
 	if l == nil || l.Job.ID != "c" || err != nil {
 		t.Fatalf("%v, %v: a worker that begins, and drains the queue, does not find c", l, err)
 	}
@@ -116,7 +116,7 @@ func TestSweepTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	from := taker(t, q, "w")
+	from := consumer(t, q, "w")
 	a, b, bad := take(t, from), take(t, from), take(t, from)
 	for _, l := range []*Lease{a, b, bad} {
 		if err := q.settle(t.Context(), l.id, time.Now()); err != nil { // what such a worker does
@@ -152,7 +152,7 @@ func TestLagging(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := state(t, q, "c").Job
-	from := taker(t, q, "w")
+	from := consumer(t, q, "w")
 	decides := func(want queue.Kind) {
 		t.Helper()
 		now := state(t, q, "b").State

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,23 +26,6 @@ const (
 
 // Kept is how long an alert stays that everybody has been told of.
 const Kept = 30 * 24 * time.Hour
-
-// last reads the last value of a subject; its sequence is 0 if there is none.
-func (q *Queue) last(ctx context.Context, subject string, to any) (at uint64, err error) {
-	var msg *jetstream.RawStreamMsg
-	err = q.retry(ctx, func() (err error) {
-		msg, err = q.alerts.GetLastMsgForSubject(ctx, subject)
-		return err
-	})
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	q.decode(alertsStream, subject, msg.Sequence, msg.Data, to) // what cannot be read is replaced
-	return msg.Sequence, nil
-}
 
 // put replaces the last value of a subject, which has the sequence last; 0: there is none. Another writer that came
 // first is ErrFenced.
@@ -65,15 +49,15 @@ func (q *Queue) put(ctx context.Context, subject string, value any, last uint64)
 	})
 }
 
-// Watch brings a series up to date: add gets what is known of it, and changes that. The alerts that add leaves are in
-// the outbox when Watch returns, once, whoever else does the same at the same time, and however often it is called.
-// add is called again when another process was quicker; it returns false where nothing is new.
-func (q *Queue) Watch(ctx context.Context, empty *queue.Series, add func(*queue.Series) bool) error {
+// UpdateSeries brings a series up to date: add gets what is known of it, and changes that. The alerts that add leaves
+// are in the outbox when UpdateSeries returns, once, whoever else does the same at the same time, and however often it
+// is called. add is called again when another process was quicker; it returns false where nothing is new.
+func (q *Queue) UpdateSeries(ctx context.Context, empty *queue.Series, add func(*queue.Series) bool) error {
 	key := seriesSubject + empty.Key()
 	for {
 		s := *empty
 		s.States = map[string]string{}
-		at, err := q.last(ctx, key, &s)
+		at, err := q.last(ctx, q.alerts, alertsStream, key, &s)
 		if err == nil {
 			err = q.postAll(ctx, &s) // who put it may have been killed
 		}
@@ -100,7 +84,7 @@ func (q *Queue) TellFailed(ctx context.Context, spec *queue.Spec, job *queue.Job
 	if err != nil || nb.Front.Alerts == nil {
 		return nil //nolint:nilerr // it may be why the job ends
 	}
-	return q.Watch(ctx, queue.SeriesOf(spec), func(s *queue.Series) bool {
+	return q.UpdateSeries(ctx, queue.SeriesOf(spec), func(s *queue.Series) bool {
 		return s.AddJob(job, nb.Front.Title, nb.Front.Alerts, why, now)
 	})
 }
@@ -118,19 +102,7 @@ func (q *Queue) postAll(ctx context.Context, s *queue.Series) error {
 
 // Alerts calls each with every alert of the outbox.
 func (q *Queue) Alerts(ctx context.Context, each func(*queue.Delivery) error) error {
-	var all []*queue.Delivery
-	err := q.retry(ctx, func() error { // the process that has the server may end meanwhile
-		all = nil
-		ctx, stop := context.WithTimeout(ctx, readTime)
-		defer stop()
-		return q.values(ctx, alertsStream, outSubject+"*", func(msg jetstream.Msg, at uint64) error {
-			d := &queue.Delivery{Revision: at}
-			if q.decode(alertsStream, msg.Subject(), at, msg.Data(), d) {
-				all = append(all, d)
-			}
-			return nil
-		})
-	})
+	all, err := outboxValues(ctx, q, outSubject, func(d *queue.Delivery, at uint64) { d.Revision = at })
 	for _, d := range all {
 		if err == nil {
 			err = each(d)
@@ -141,6 +113,24 @@ func (q *Queue) Alerts(ctx context.Context, each func(*queue.Delivery) error) er
 
 // readTime is for one reading of the outbox.
 const readTime = 5 * time.Second
+
+// outboxValues returns the values of the outbox below a subject. put tells each its sequence.
+func outboxValues[V any](ctx context.Context, q *Queue, below string, put func(*V, uint64)) (list []*V, err error) {
+	err = q.retry(ctx, func() error { // the process that has the server may end meanwhile
+		list = nil
+		ctx, stop := context.WithTimeout(ctx, readTime)
+		defer stop()
+		return q.values(ctx, alertsStream, below+"*", func(msg jetstream.Msg, at uint64) error {
+			v := new(V)
+			if q.decode(alertsStream, msg.Subject(), at, msg.Data(), v) {
+				put(v, at)
+				list = append(list, v)
+			}
+			return nil
+		})
+	})
+	return list, err
+}
 
 // PutAlert replaces an alert of the outbox and sets its revision. ErrFenced says that another process has changed it.
 func (q *Queue) PutAlert(ctx context.Context, d *queue.Delivery) error {
@@ -153,18 +143,11 @@ func (q *Queue) PutAlert(ctx context.Context, d *queue.Delivery) error {
 
 // ForgetAlert removes an alert of the outbox that nothing waits for, unless its series would put it there again.
 func (q *Queue) ForgetAlert(ctx context.Context, d *queue.Delivery) error {
-	a := d.Alert
-	var s queue.Series
-	key := (&queue.Series{Project: a.Project, Notebook: a.Notebook, By: a.By}).Key()
-	if _, err := q.last(ctx, seriesSubject+key, &s); err != nil {
+	s, err := q.seriesOf(ctx, &d.Alert)
+	if err != nil || slices.ContainsFunc(s.Alerts, func(a queue.Alert) bool { return a.ID == d.Alert.ID }) {
 		return err
 	}
-	for _, again := range s.Alerts {
-		if again.ID == a.ID {
-			return nil
-		}
-	}
-	return q.alerts.Purge(ctx, jetstream.WithPurgeSubject(outSubject+a.ID))
+	return q.alerts.Purge(ctx, jetstream.WithPurgeSubject(outSubject+d.Alert.ID))
 }
 
 // values calls each with the last message of every subject that matches, and its sequence, in the order of these.
@@ -201,20 +184,8 @@ func (q *Queue) values(ctx context.Context, stream, subjects string, each func(j
 const muteSubject = "mm.alert.mute."
 
 // Mutes lists the stored mutes, including those that have ended.
-func (q *Queue) Mutes(ctx context.Context) (list []*queue.Mute, err error) {
-	err = q.retry(ctx, func() error { // as in Alerts
-		list = nil
-		ctx, stop := context.WithTimeout(ctx, readTime)
-		defer stop()
-		return q.values(ctx, alertsStream, muteSubject+"*", func(msg jetstream.Msg, at uint64) error {
-			m := &queue.Mute{}
-			if q.decode(alertsStream, msg.Subject(), at, msg.Data(), m) {
-				m.Revision, list = at, append(list, m)
-			}
-			return nil
-		})
-	})
-	return list, err
+func (q *Queue) Mutes(ctx context.Context) ([]*queue.Mute, error) {
+	return outboxValues(ctx, q, muteSubject, func(m *queue.Mute, at uint64) { m.Revision = at })
 }
 
 // PutMute stores a mute in place of the one with its revision, 0 for none, and sets its revision. It returns ErrFenced
@@ -243,8 +214,12 @@ func (q *Queue) PostAlert(ctx context.Context, d *queue.Delivery) error {
 
 // StatesOf returns the states of an alert's series, by subject.
 func (q *Queue) StatesOf(ctx context.Context, a *queue.Alert) (map[string]string, error) {
-	var s queue.Series
-	key := (&queue.Series{Project: a.Project, Notebook: a.Notebook, By: a.By}).Key()
-	_, err := q.last(ctx, seriesSubject+key, &s)
+	s, err := q.seriesOf(ctx, a)
 	return s.States, err
+}
+
+func (q *Queue) seriesOf(ctx context.Context, a *queue.Alert) (s queue.Series, err error) {
+	key := (&queue.Series{Project: a.Project, Notebook: a.Notebook, By: a.By}).Key()
+	_, err = q.last(ctx, q.alerts, alertsStream, seriesSubject+key, &s)
+	return s, err
 }

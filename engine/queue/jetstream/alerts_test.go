@@ -52,9 +52,9 @@ func TestWatchIsCut(t *testing.T) {
 			return nil
 		}
 		work := func() error {
-			err := q.Watch(t.Context(), series, sees("one", name("a"), name("b")))
+			err := q.UpdateSeries(t.Context(), series, sees("one", name("a"), name("b")))
 			if err == nil {
-				err = q.Watch(t.Context(), series, sees("two", name("c")))
+				err = q.UpdateSeries(t.Context(), series, sees("two", name("c")))
 			}
 			return err
 		}
@@ -91,7 +91,8 @@ func TestWatchTogether(t *testing.T) {
 		group.Go(func() {
 			for i := range observed {
 				run := fmt.Sprintf("run-%d", i)
-				if err := q.Watch(context.Background(), &queue.Series{Notebook: "w.md"}, sees(run, run)); err != nil {
+				w := &queue.Series{Notebook: "w.md"}
+				if err := q.UpdateSeries(context.Background(), w, sees(run, run)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -99,7 +100,8 @@ func TestWatchTogether(t *testing.T) {
 	}
 	group.Wait()
 	var s queue.Series
-	if _, err := q.last(t.Context(), seriesSubject+(&queue.Series{Notebook: "w.md"}).Key(), &s); err != nil {
+	key := seriesSubject + (&queue.Series{Notebook: "w.md"}).Key()
+	if _, err := q.last(t.Context(), q.alerts, alertsStream, key, &s); err != nil {
 		t.Fatal(err)
 	}
 	if got := outboxOf(t, q); len(got) != observed || len(s.Recent) != observed {
@@ -113,7 +115,7 @@ func TestForget(t *testing.T) {
 	q := open(t, t.TempDir())
 	series := &queue.Series{Project: "p", Notebook: "w.md"}
 	for run, id := range map[string]string{"one": "a"} {
-		if err := q.Watch(t.Context(), series, sees(run, id)); err != nil {
+		if err := q.UpdateSeries(t.Context(), series, sees(run, id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +129,7 @@ func TestForget(t *testing.T) {
 	if got := outboxOf(t, q); len(got) != 1 {
 		t.Fatal(got)
 	}
-	if err := q.Watch(t.Context(), series, sees("two")); err != nil {
+	if err := q.UpdateSeries(t.Context(), series, sees("two")); err != nil {
 		t.Fatal(err)
 	}
 	forget()

@@ -15,7 +15,7 @@ func TestAsk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	q, other := open(t, dir), open(t, dir)
-	a, b := taker(t, q, "a"), taker(t, other, "b")
+	a, b := consumer(t, q, "a"), consumer(t, other, "b")
 	answered := func(text string) *queue.Entry {
 		return &queue.Entry{Kind: queue.Answered, Run: "r", By: "p", Time: time.Now(), Answer: []byte(text)}
 	}
@@ -30,7 +30,7 @@ func TestAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	nobodys := func(from *Taker) {
+	nobodys := func(from *Consumer) {
 		t.Helper()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()

@@ -21,29 +21,27 @@ import (
 
 // Options say where the jobs are.
 type Options struct {
-	Dir         string // folder of the embedded server
-	URL         string // addresses of servers, separated by commas; "": the embedded one
-	Credentials string // file of a JWT and its key, as nsc makes it
-	CA          string // file of certificates that the server's is checked with; "": the system's
-	Cert, Key   string // files of the client's certificate
-	Replicas    int    // of the streams, where they are made; 0 is 1
-	Name        string // of this process, for those who look at the server
-	Place       Place  // of the parts of larger files; nil: they are in the queue, too
+	Dir         string    // folder of the embedded server
+	URL         string    // addresses of servers, separated by commas; "": the embedded one
+	Credentials string    // file of a JWT and its key, as nsc makes it
+	CA          string    // file of certificates that the server's is checked with; "": the system's
+	Cert, Key   string    // files of the client's certificate
+	Replicas    int       // of the streams, where they are made; 0 is 1
+	Name        string    // of this process, for those who look at the server
+	FileStore   FileStore // of the parts of larger files; nil: they are in the queue, too
 }
 
 // Queue is a connection to where the jobs are.
 type Queue struct {
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	local  *local // nil with an address
-	jobs   jetstream.Stream
-	events jetstream.Stream
-	state  jetstream.Stream
-	files  jetstream.Stream
-	alerts jetstream.Stream
-	place  Place                  // nil: larger files are in the queue
-	back   atomic.Pointer[func()] // is called when the connection is there again
-	fault  func() error           // of tests: it is called before and after each message of the outbox is put
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	local *local // nil with an address
+	// streams
+	jobs, events, control, state, files, alerts jetstream.Stream
+
+	store FileStore              // nil: larger files are in the queue
+	back  atomic.Pointer[func()] // is called when the connection is there again
+	fault func() error           // of tests: it is called before and after each message of the outbox is put
 	// messages that no program of ours wrote
 	foreignMu sync.Mutex
 	foreign   map[queue.Foreign]bool
@@ -61,7 +59,7 @@ const (
 
 // Connect connects, and makes the streams that are not there.
 func Connect(ctx context.Context, o Options) (*Queue, error) {
-	q := &Queue{place: o.Place}
+	q := &Queue{store: o.FileStore}
 	options := []nats.Option{nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond), nats.Timeout(10 * time.Second),
 		// a server behind a cut cable is left within 15 s
@@ -72,7 +70,7 @@ func Connect(ctx context.Context, o Options) (*Queue, error) {
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { // a denial looks like silence else
-			if errors.Is(err, nats.ErrPermissionViolation) && !onlyNews(err) {
+			if errors.Is(err, nats.ErrPermissionViolation) && !onlyListens(err) {
 				q.denied.Store(&err)
 			}
 		})}
@@ -172,38 +170,30 @@ func (q *Queue) open(ctx context.Context, replicas int) (err error) {
 	if q.js, err = jetstream.New(q.nc, jetstream.WithDefaultTimeout(5*time.Second)); err != nil {
 		return err
 	}
-	for _, cfg := range []jetstream.StreamConfig{
-		{Name: jobsStream, Subjects: []string{"mm.q.>"}, Retention: jetstream.WorkQueuePolicy},
-		{Name: eventsStream, Subjects: []string{"mm.ev.*"}, DenyDelete: true},
-		{Name: controlStream, Subjects: []string{"mm.ctl.*"}, MaxMsgsPerSubject: 1},
-		{Name: stateStream, Subjects: []string{"mm.job.*.*.*", "mm.dep.*.*", "mm.pause.*", "mm.one.*", "mm.worker.*",
-			"mm.labels.*.*"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true},
-		{Name: filesStream, Subjects: []string{"mm.cas.*", "mm.base.*"}},
-		{Name: alertsStream, Subjects: []string{"mm.alert.>"}, MaxMsgsPerSubject: 1},
+	for _, one := range []struct {
+		to  *jetstream.Stream
+		cfg jetstream.StreamConfig
+	}{
+		{&q.jobs, jetstream.StreamConfig{Name: jobsStream, Subjects: []string{"mm.q.>"},
+			Retention: jetstream.WorkQueuePolicy}},
+		{&q.events, jetstream.StreamConfig{Name: eventsStream, Subjects: []string{"mm.ev.*"}, DenyDelete: true}},
+		{&q.control, jetstream.StreamConfig{Name: controlStream, Subjects: []string{"mm.ctl.*"}, MaxMsgsPerSubject: 1}},
+		{&q.state, jetstream.StreamConfig{Name: stateStream, Subjects: []string{"mm.job.*.*.*", "mm.dep.*.*",
+			"mm.pause.*", "mm.one.*", "mm.worker.*", "mm.labels.*.*"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true}},
+		{&q.files, jetstream.StreamConfig{Name: filesStream, Subjects: []string{"mm.cas.*", "mm.base.*"}}},
+		{&q.alerts, jetstream.StreamConfig{Name: alertsStream, Subjects: []string{"mm.alert.>"}, MaxMsgsPerSubject: 1}},
 	} {
+		to, cfg := one.to, one.cfg
 		// No AllowDirect: a replica may lag behind, and a reader must see what was acknowledged.
 		cfg.Storage, cfg.Replicas = jetstream.FileStorage, replicas
-		var stream jetstream.Stream
 		err := q.retry(ctx, func() (err error) {
-			if stream, err = q.js.Stream(ctx, cfg.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
-				stream, err = q.js.CreateStream(ctx, cfg)
+			if *to, err = q.js.Stream(ctx, cfg.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
+				*to, err = q.js.CreateStream(ctx, cfg)
 			}
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", cfg.Name, err)
-		}
-		switch cfg.Name {
-		case jobsStream:
-			q.jobs = stream
-		case eventsStream:
-			q.events = stream
-		case stateStream:
-			q.state = stream
-		case filesStream:
-			q.files = stream
-		case alertsStream:
-			q.alerts = stream
 		}
 	}
 	return nil

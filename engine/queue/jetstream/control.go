@@ -69,6 +69,19 @@ func (q *Queue) get(ctx context.Context, subject string, value any) (bool, error
 	return err == nil && q.decode(stateStream, subject, msg.Sequence, msg.Data, value), err
 }
 
+// last reads the last value of a subject; its sequence is 0 if there is none.
+func (q *Queue) last(ctx context.Context, stream jetstream.Stream, name, subject string, to any) (uint64, error) {
+	msg, err := q.latest(ctx, stream, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	q.decode(name, subject, msg.Sequence, msg.Data, to) // what cannot be read is replaced
+	return msg.Sequence, nil
+}
+
 // drop removes the values of a subject, which may have wildcards.
 func (q *Queue) drop(ctx context.Context, subject string) error {
 	return q.retry(ctx, func() error { return q.state.Purge(ctx, jetstream.WithPurgeSubject(subject)) })
@@ -162,7 +175,7 @@ func (q *Queue) Waits(ctx context.Context, job *queue.Job, now time.Time) ([]str
 		if !queue.Offers(w.Labels, job.Labels) {
 			continue
 		}
-		if !w.Ended && now.Sub(w.Seen) < 3*greeting {
+		if !w.Ended && now.Sub(w.Seen) < 3*announceEvery {
 			return nil, nil
 		}
 		if last == nil || w.Seen.After(last.Seen) {
@@ -220,8 +233,8 @@ func (q *Queue) Paused(ctx context.Context) (list []queue.Pause, err error) {
 	return list, err
 }
 
-// look reads which queues are paused.
-func (t *Taker) look(ctx context.Context) error {
+// readPaused reads which queues are paused.
+func (t *Consumer) readPaused(ctx context.Context) error {
 	list, err := t.q.Paused(ctx)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@
 // that it saw last, and one that has lost its job is refused. It acknowledges a wake-up only after an entry that ends
 // the job.
 //
-// Files of more than a part are in a Place instead, if there is one; entries never are.
+// Files of more than a part are in a FileStore instead, if there is one; entries never are.
 //
 // Queues, leases, redelivery and locks are JetStream's and the system's. No other package may import NATS.
 package jetstream

@@ -14,9 +14,9 @@ import (
 func TestDrainBehind(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
-	from := taker(t, q, "w")
-	for i := range from.consumers {
-		from.consumers[i].Consumer = &behind{Consumer: from.consumers[i].Consumer, looks: 3}
+	from := consumer(t, q, "w")
+	for i := range from.subscriptions {
+		from.subscriptions[i].Consumer = &behind{Consumer: from.subscriptions[i].Consumer, looks: 3}
 	}
 	submit(t, q, "j", queue.Normal)
 	l, err := from.Take(t.Context(), true)

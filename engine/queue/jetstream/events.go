@@ -193,7 +193,7 @@ func (q *Queue) read(ctx context.Context, job string) (*history, error) {
 // Follow calls each with the entries of a job, and with its state after each, until it has ended.
 func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *queue.Entry) error) error {
 	state, last := queue.Job{}, uint64(0)
-	news, stop := q.listen(subject(job))
+	changed, stop := q.listen(subject(job))
 	defer stop()
 	for {
 		e, at, err := q.next(ctx, job, last+1)
@@ -218,20 +218,20 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-news:
+		case <-changed:
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// onlyNews reports whether the permission that the server denied is for a subscription of listen.
-func onlyNews(err error) bool {
+// onlyListens reports whether the permission that the server denied is for a subscription of listen.
+func onlyListens(err error) bool {
 	return strings.Contains(err.Error(), `Subscription to "mm.job.`) ||
 		strings.Contains(err.Error(), `Subscription to "mm.ev.`)
 }
 
 // listen reports messages as they come, to callers that also poll. Nothing depends on it: an account may not permit it.
-func (q *Queue) listen(subjects ...string) (news <-chan struct{}, stop func()) {
+func (q *Queue) listen(subjects ...string) (changed <-chan struct{}, stop func()) {
 	told := make(chan struct{}, 1)
 	var subs []*nats.Subscription
 	for _, subject := range subjects {

@@ -23,18 +23,18 @@ import (
 // partSize is the size of the parts of a file. Larger messages have failed over TCP.
 const partSize = 512 << 10
 
-// Put keeps a file: one of more than a part in the place of larger files, if there is one. Parts that are there already
+// Put keeps a file: one of more than a part in the store of larger files, if there is one. Parts that are there already
 // are not sent again.
 func (q *Queue) Put(ctx context.Context, name string, from io.Reader) (queue.File, error) {
-	return q.keep(ctx, name, from, q.place)
+	return q.keep(ctx, name, from, q.store)
 }
 
-func (q *Queue) keep(ctx context.Context, name string, from io.Reader, place Place) (queue.File, error) {
+func (q *Queue) keep(ctx context.Context, name string, from io.Reader, store FileStore) (queue.File, error) {
 	file, whole, buffer := queue.File{Path: name, Parts: []string{}}, runs.NewHasher(), make([]byte, partSize)
 	for {
 		n, err := io.ReadFull(from, buffer)
-		if err == nil && place != nil && len(buffer) == partSize { // there may be more
-			larger, more := make([]byte, placePart), 0
+		if err == nil && store != nil && len(buffer) == partSize { // there may be more
+			larger, more := make([]byte, storePart), 0
 			copy(larger, buffer)
 			more, err = io.ReadFull(from, larger[n:])
 			if file.Apart = more > 0; file.Apart {
@@ -68,8 +68,8 @@ func (q *Queue) putPart(ctx context.Context, data []byte, apart bool) (string, e
 	sum := sha256.Sum256(data)
 	part := hex.EncodeToString(sum[:])
 	if apart {
-		if err := q.place.Put(ctx, part, data); err != nil {
-			return "", &PlaceError{err}
+		if err := q.store.Put(ctx, part, data); err != nil {
+			return "", &FileStoreError{err}
 		}
 		return part, nil
 	}
@@ -102,7 +102,7 @@ func (q *Queue) Get(ctx context.Context, file queue.File, to io.Writer) error {
 		var data []byte
 		var err error
 		if file.Apart {
-			data, err = q.inPlace(ctx, file, part)
+			data, err = q.inStore(ctx, file, part)
 		} else {
 			data, err = q.stored(ctx, "mm.cas."+part)
 		}
@@ -184,12 +184,12 @@ func (q *Queue) GetBase(ctx context.Context, commit string, to io.Writer) (bool,
 	return err == nil, err
 }
 
-// placePart is the size of the parts of files in a Place.
-const placePart = 8 << 20
+// storePart is the size of the parts of files in a FileStore.
+const storePart = 8 << 20
 
-// Place keeps parts of larger files outside of the queue, each by its SHA-256 in hexadecimal. Writers name a part in an
-// entry only after Put has returned, and readers check its bytes.
-type Place interface {
+// FileStore keeps parts of larger files outside of the queue, each by its SHA-256 in hexadecimal. Writers name a part
+// in an entry only after Put has returned, and readers check its bytes.
+type FileStore interface {
 	// Put stores a part, in place of one of that name with other bytes. A part is never visible half-written.
 	Put(ctx context.Context, part string, data []byte) error
 	// Get reads a part, of no more than most bytes.
@@ -198,28 +198,28 @@ type Place interface {
 	Sweep(ctx context.Context, named func(part string) bool, before time.Time) (n int, bytes int64, err error)
 }
 
-// PlaceError is the error of a Place that cannot store or return a part.
-type PlaceError struct{ Err error }
+// FileStoreError is the error of a FileStore that cannot store or return a part.
+type FileStoreError struct{ Err error }
 
-func (e *PlaceError) Error() string {
+func (e *FileStoreError) Error() string {
 	return fmt.Sprintf("larger files cannot be kept or read: %s", e.Err)
 }
 
-func (e *PlaceError) Unwrap() error { return e.Err }
+func (e *FileStoreError) Unwrap() error { return e.Err }
 
-// inPlace reads a part of a file from the place.
-func (q *Queue) inPlace(ctx context.Context, file queue.File, part string) ([]byte, error) {
-	if q.place == nil {
-		return nil, &PlaceError{&notebooks.Error{Kind: notebooks.KindOption, File: file.Path,
+// inStore reads a part of a file from the store.
+func (q *Queue) inStore(ctx context.Context, file queue.File, part string) ([]byte, error) {
+	if q.store == nil {
+		return nil, &FileStoreError{&notebooks.Error{Kind: notebooks.KindOption, File: file.Path,
 			Msg:  "the queue has only its digest, and its bytes are where larger files are kept",
 			Hint: "name that place with --files or MARKMILL_FILES, as whoever wrote the file does"}}
 	}
 	if len(part) != 64 || strings.Trim(part, "0123456789abcdef") != "" {
 		return nil, damaged(file, fmt.Sprintf("%q names no part", part))
 	}
-	data, err := q.place.Get(ctx, part, placePart)
+	data, err := q.store.Get(ctx, part, storePart)
 	if err != nil {
-		return nil, &PlaceError{err}
+		return nil, &FileStoreError{err}
 	}
 	return data, nil
 }

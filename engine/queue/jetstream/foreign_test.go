@@ -62,7 +62,7 @@ func TestForeign(t *testing.T) {
 	if paused, err := q.Paused(t.Context()); err != nil || len(paused) > 0 {
 		t.Errorf("%v, %v", paused, err)
 	}
-	if workers, err := q.Attendance(t.Context()); err != nil || len(workers) > 0 {
+	if workers, err := q.Presence(t.Context()); err != nil || len(workers) > 0 {
 		t.Errorf("%v, %v", workers, err)
 	}
 	if ids := outboxOf(t, q); len(ids) > 0 {
@@ -71,7 +71,7 @@ func TestForeign(t *testing.T) {
 	if _, err := q.Prune(t.Context(), now.Add(-time.Hour), 0, "t", now); err != nil {
 		t.Errorf("prune: %v", err)
 	}
-	tk := taker(t, q, "w", "gpu")
+	tk := consumer(t, q, "w", "gpu")
 	for range 2 {
 		if err := take(t, tk).End(t.Context(), &queue.Entry{Kind: queue.Failed, Reason: "x"}); err != nil {
 			t.Error(err)

@@ -15,7 +15,7 @@ import (
 type Lease struct {
 	Job *queue.History // as it was claimed
 
-	t     *Taker
+	t     *Consumer
 	id    string
 	begun uint64
 	done  chan struct{} // closed when the worker has it no longer

@@ -11,7 +11,6 @@ import (
 
 	"markmill/engine/queue"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 )
 
 // The actions of people on jobs.
@@ -115,14 +114,20 @@ func (q *Queue) ready(ctx context.Context, job *queue.Job, now time.Time) error 
 	return q.hold(ctx, job.Before(), job.ID, now)
 }
 
+// existing is read for a job that must be there.
+func (q *Queue) existing(ctx context.Context, id string) (*history, error) {
+	h, err := q.read(ctx, id)
+	if err == nil && h == nil {
+		err = NoJob(id)
+	}
+	return h, err
+}
+
 // Job returns a job with its history.
 func (q *Queue) Job(ctx context.Context, id string) (*queue.History, error) {
-	h, err := q.read(ctx, id)
+	h, err := q.existing(ctx, id)
 	if err != nil {
 		return nil, err
-	}
-	if h == nil {
-		return nil, NoJob(id)
 	}
 	return h.History, nil
 }
@@ -130,13 +135,11 @@ func (q *Queue) Job(ctx context.Context, id string) (*queue.History, error) {
 // Answer records a person's answer to the request of a job's run, and wakes the job up. It returns an error if the job
 // no longer requests anything, or requests something else.
 func (q *Queue) Answer(ctx context.Context, id string, e *queue.Entry) (*queue.Job, error) {
-	h, err := q.read(ctx, id)
-	switch {
-	case err != nil:
+	h, err := q.existing(ctx, id)
+	if err != nil {
 		return nil, err
-	case h == nil:
-		return nil, NoJob(id)
-	case h.State != queue.StateUnapproved:
+	}
+	if h.State != queue.StateUnapproved {
 		return nil, refused("job %s waits for no approval: it is %s", id, h.State)
 	}
 	if err := h.Add(e); err != nil {
@@ -162,12 +165,10 @@ type control struct {
 // Cancel ends a waiting job, and asks the worker of a leased one to end it. It returns the job as it is then.
 func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time) (*queue.Job, error) {
 	for {
-		h, err := q.read(ctx, id)
+		h, err := q.existing(ctx, id)
 		switch {
 		case err != nil:
 			return nil, err
-		case h == nil:
-			return nil, NoJob(id)
 		case h.State.Ended():
 			return nil, refused("job %s has ended already: %s", id, h.State)
 		case h.State == queue.StateEnqueued, h.State == queue.StateHeld, h.State == queue.StateUnapproved:
@@ -184,48 +185,26 @@ func (q *Queue) Cancel(ctx context.Context, id, by, reason string, now time.Time
 			}
 			return &state, err
 		}
-		body, err := codec.Marshal(control{Job: id, Begun: h.begun, By: by, Reason: reason})
-		if err != nil {
-			return nil, err
-		}
-		return &h.Job, q.retry(ctx, func() error {
-			_, err := q.js.Publish(ctx, "mm.ctl."+id, body, jetstream.WithRetryAttempts(0))
-			return err
-		})
+		return &h.Job, q.set(ctx, "mm.ctl."+id, control{Job: id, Begun: h.begun, By: by, Reason: reason}, 0)
 	}
 }
 
 // asked returns the request to the worker of a job; nil for none.
 func (q *Queue) asked(ctx context.Context, h *history) (*control, error) {
-	var msg *jetstream.RawStreamMsg
-	err := q.retry(ctx, func() error {
-		stream, err := q.js.Stream(ctx, controlStream)
-		if err == nil {
-			msg, err = stream.GetLastMsgForSubject(ctx, "mm.ctl."+h.ID)
-		}
-		return err
-	})
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	c := &control{}
-	if !q.decode(controlStream, msg.Subject, msg.Sequence, msg.Data, c) || c.Begun != h.begun {
-		return nil, nil
+	at, err := q.last(ctx, q.control, controlStream, "mm.ctl."+h.ID, c)
+	if err != nil || at == 0 || c.Begun != h.begun {
+		return nil, err
 	}
 	return c, nil
 }
 
 // Retry puts a failed, canceled or dead job back into its queue.
 func (q *Queue) Retry(ctx context.Context, id, by, reason string, now time.Time) (*queue.Job, error) {
-	h, err := q.read(ctx, id)
+	h, err := q.existing(ctx, id)
 	switch {
 	case err != nil:
 		return nil, err
-	case h == nil:
-		return nil, NoJob(id)
 	case h.State == queue.StateCompleted:
 		return nil, refused("job %s has passed, and there is nothing to do again", id)
 	case h.State.Ended():

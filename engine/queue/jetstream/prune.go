@@ -45,10 +45,10 @@ func (q *Queue) Prune(ctx context.Context, before time.Time, keep int, by string
 	if err == nil {
 		err = q.removeFiles(ctx, named, now.Add(-2*freshFor), &p)
 	}
-	if err == nil && q.place != nil {
+	if err == nil && q.store != nil {
 		var n int
 		var bytes int64
-		n, bytes, err = q.place.Sweep(ctx, func(part string) bool { return named["mm.cas."+part] },
+		n, bytes, err = q.store.Sweep(ctx, func(part string) bool { return named["mm.cas."+part] },
 			now.Add(-2*freshFor))
 		p.Parts, p.Bytes = p.Parts+n, p.Bytes+bytes
 	}

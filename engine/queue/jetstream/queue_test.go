@@ -38,24 +38,24 @@ func submit(t *testing.T, q *Queue, id string, p queue.Priority) {
 	}
 }
 
-func taker(t *testing.T, q *Queue, worker string, labels ...string) *Taker {
+func consumer(t *testing.T, q *Queue, worker string, labels ...string) *Consumer {
 	t.Helper()
 	return leasing(t, q, time.Second, worker, labels...)
 }
 
-// leasing returns a taker whose leases have a length.
-func leasing(t *testing.T, q *Queue, lease time.Duration, worker string, labels ...string) *Taker {
+// leasing returns a consumer whose leases have a length.
+func leasing(t *testing.T, q *Queue, lease time.Duration, worker string, labels ...string) *Consumer {
 	t.Helper()
-	taker, err := q.NewTaker(t.Context(), queue.Worker{Name: worker, Queues: []string{"default"}, Labels: labels},
+	consumer, err := q.NewConsumer(t.Context(), queue.Worker{Name: worker, Queues: []string{"default"}, Labels: labels},
 		lease, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(taker.Close)
-	return taker
+	t.Cleanup(consumer.Close)
+	return consumer
 }
 
-func take(t *testing.T, from *Taker) *Lease {
+func take(t *testing.T, from *Consumer) *Lease {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // a job that does not come fails the test
 	defer stop()
@@ -80,7 +80,7 @@ func TestLease(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	q, other := open(t, dir), open(t, dir)
-	a, b := taker(t, q, "a"), taker(t, other, "b")
+	a, b := consumer(t, q, "a"), consumer(t, other, "b")
 	submit(t, q, "j", queue.Normal)
 	silent := take(t, a)
 	later := take(t, b) // after the lease of a, who sends no heartbeats
@@ -141,7 +141,7 @@ func TestOrder(t *testing.T) {
 		p, _, _ := strings.Cut(id, "-")
 		submit(t, q, id, queue.Priority(p))
 	}
-	from, got := taker(t, q, "a"), ""
+	from, got := consumer(t, q, "a"), ""
 	for range 4 {
 		l := take(t, from)
 		got += l.Job.ID + " "
@@ -166,7 +166,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	from := taker(t, q, "a")
+	from := consumer(t, q, "a")
 	for range 12 {
 		if err := take(t, from).End(t.Context(), &queue.Entry{Kind: queue.Completed}); err != nil {
 			t.Fatal(err)
@@ -244,7 +244,7 @@ func TestLabels(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
 	long := strings.Repeat("x", 100)
-	none, gpu := taker(t, q, "none"), taker(t, q, "gpu", "big", "gpu", "eu", long)
+	none, gpu := consumer(t, q, "none"), consumer(t, q, "gpu", "big", "gpu", "eu", long)
 	for id, labels := range map[string][]string{"two": {"big", "gpu", long}, "one": {"gpu"}, "else": {"arm", "gpu"}} {
 		spec := &queue.Spec{ID: id, Queue: "default", Priority: queue.Normal, Labels: labels, By: "t"}
 		if _, _, err := q.Submit(t.Context(), spec, time.Now()); err != nil {
@@ -297,7 +297,7 @@ func there(t *testing.T, q *Queue, id string) bool {
 	return h != nil
 }
 
-func end(t *testing.T, from *Taker, id string, kind queue.Kind) {
+func end(t *testing.T, from *Consumer, id string, kind queue.Kind) {
 	t.Helper()
 	l := take(t, from)
 	if l.Job.ID != id {
@@ -313,7 +313,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
 	submit(t, q, "j", queue.Normal)
-	from := taker(t, q, "w")
+	from := consumer(t, q, "w")
 	if err := q.Pause(t.Context(), queue.Pause{Queue: "default", By: "p", Reason: "why"}); err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func TestSingleton(t *testing.T) {
 			t.Errorf("%+v", h.Job)
 		}
 	}
-	from := taker(t, q, "w")
+	from := consumer(t, q, "w")
 	one("a", queue.OverlapQueue)
 	running := take(t, from)
 	if job := one("b", queue.OverlapSkip); job.ID != "a" || there(t, q, "b") {
@@ -454,7 +454,7 @@ func TestHandover(t *testing.T) {
 		t.Fatal("the first process does not have the server, or the second has one, too")
 	}
 	submit(t, second, "j", queue.Normal)
-	l := take(t, taker(t, second, "a"))
+	l := take(t, consumer(t, second, "a"))
 	first.Close()
 	if err := l.Publish(t.Context(), &queue.Entry{Kind: queue.Recorded, Run: "r", Step: "one"}); err != nil {
 		t.Fatal(err)
@@ -472,7 +472,7 @@ func TestPeople(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
 	submit(t, q, "j", queue.Normal)
-	l := take(t, taker(t, q, "a"))
+	l := take(t, consumer(t, q, "a"))
 	if _, err := q.Retry(t.Context(), "j", "p", "why", time.Now()); err == nil {
 		t.Error("a job that is leased is put back")
 	}
@@ -505,7 +505,7 @@ func TestPeople(t *testing.T) {
 func TestInVain(t *testing.T) {
 	t.Parallel()
 	q := open(t, t.TempDir())
-	from := taker(t, q, "a")
+	from := consumer(t, q, "a")
 	vain := func(id string) {
 		t.Helper()
 		for range MaxInVain {
@@ -580,7 +580,7 @@ func TestFiles(t *testing.T) {
 	}
 
 	submit(t, q, "j", queue.Normal)
-	l := take(t, taker(t, q, "a"))
+	l := take(t, consumer(t, q, "a"))
 	journal := bytes.Repeat([]byte("0123456789abcde\n"), most/8)
 	if err := l.Publish(t.Context(), &queue.Entry{Kind: queue.Recorded, Run: "r", Journal: journal}); err != nil {
 		t.Fatal(err)
@@ -619,7 +619,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	from := taker(t, q, "w")
+	from := consumer(t, q, "w")
 	run := func(id string, e *queue.Entry) {
 		t.Helper()
 		l := take(t, from)

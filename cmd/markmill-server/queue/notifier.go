@@ -18,9 +18,9 @@ import (
 	"markmill/runs"
 )
 
-// courier puts the alerts of runs into the outbox, and delivers those that are due. Any number of couriers may work at
-// the same time.
-type courier struct {
+// notifier puts the alerts of runs into the outbox, and delivers those that are due. Any number of notifiers may work
+// at the same time.
+type notifier struct {
 	outbox
 	store   runs.Store
 	targets map[string]engine.AlertTarget
@@ -33,7 +33,7 @@ type courier struct {
 
 // outbox is a *jetstream.Queue.
 type outbox interface {
-	Watch(ctx context.Context, empty *queue.Series, add func(*queue.Series) bool) error
+	UpdateSeries(ctx context.Context, empty *queue.Series, add func(*queue.Series) bool) error
 	Alerts(ctx context.Context, each func(*queue.Delivery) error) error
 	PutAlert(ctx context.Context, d *queue.Delivery) error
 	ForgetAlert(ctx context.Context, d *queue.Delivery) error
@@ -47,26 +47,26 @@ type outbox interface {
 // claimTime is how long a claim lasts: longer than one attempt.
 const claimTime = notify.Limit + 10*time.Second
 
-// lookAgain is how often a waiting courier checks for ended runs.
-const lookAgain = 2 * time.Second
+// recheckTime is how often a waiting notifier checks for ended runs.
+const recheckTime = 2 * time.Second
 
-// newCourier makes the courier of this process. The targets are those of the call, which were read before the
-// run could change the settings, or else those of the repository.
-func (p *program) newCourier() (*courier, error) {
-	c := &courier{outbox: p.q, store: runs.Store{Dir: p.Store}, targets: p.Targets, now: time.Now, tell: p.tell,
-		send: (&notify.Sender{Getenv: os.LookupEnv}).Send, name: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()[:8])}
-	if c.targets == nil {
-		cfg, err := engine.LoadConfig(p.Root)
+// newNotifier makes the notifier of this process. The targets are given where they were read before the run could
+// change the settings; nil are those of the repository.
+func (c *Client) newNotifier(targets map[string]engine.AlertTarget) (*notifier, error) {
+	if targets == nil {
+		cfg, err := engine.LoadConfig(c.Root)
 		if err != nil {
 			return nil, err
 		}
-		c.targets = cfg.Alerts
+		targets = cfg.Alerts
 	}
-	return c, nil
+	return &notifier{outbox: c.Queue, store: runs.Store{Dir: c.Store}, targets: targets, now: time.Now, tell: c.tell,
+		send: (&notify.Sender{Getenv: os.LookupEnv}).Send,
+		name: fmt.Sprintf("%d-%s", os.Getpid(), rand.Text()[:8])}, nil
 }
 
 // collect puts the missing alerts of the store's runs into the outbox, in the order in which the runs ended.
-func (c *courier) collect(ctx context.Context) error {
+func (c *notifier) collect(ctx context.Context) error {
 	ids, err := c.store.AwaitingAlerts()
 	if err != nil {
 		return err
@@ -106,13 +106,13 @@ func (c *courier) collect(ctx context.Context) error {
 }
 
 // post puts the alerts of a run into the outbox.
-func (c *courier) post(ctx context.Context, project string, run *runs.Run, source []byte) error {
+func (c *notifier) post(ctx context.Context, project string, run *runs.Run, source []byte) error {
 	nb, err := forms.Parse(run.Started.Notebook, source)
 	if err != nil || nb.Front.Alerts == nil {
 		return nil //nolint:nilerr // the run was of a version that read it
 	}
 	rules := nb.Front.Alerts
-	return c.Watch(ctx, queue.NewSeries(project, run, rules), func(s *queue.Series) bool {
+	return c.UpdateSeries(ctx, queue.NewSeries(project, run, rules), func(s *queue.Series) bool {
 		if s.Seen(run.ID) {
 			return false
 		}
@@ -123,7 +123,7 @@ func (c *courier) post(ctx context.Context, project string, run *runs.Run, sourc
 
 // pass sends every alert that is due, oldest first, and returns when the next one is due; the zero time if none waits.
 // If an alert cannot be delivered to a target, later ones for that target wait.
-func (c *courier) pass(ctx context.Context) (next time.Time, failed int, err error) {
+func (c *notifier) pass(ctx context.Context) (next time.Time, failed int, err error) {
 	mutes, err := c.mutes(ctx)
 	if err != nil {
 		return next, 0, err
@@ -183,7 +183,7 @@ func soonest(a, b time.Time) time.Time {
 
 // attempt sends an alert to one target, if it is due and not claimed by another process. It returns when the next
 // attempt is due; the zero time if there is none.
-func (c *courier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Receipt, target engine.AlertTarget) (
+func (c *notifier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Receipt, target engine.AlertTarget) (
 	next time.Time, err error) {
 	now := c.now()
 	if d.Claim != nil && d.Claim.By != c.name && d.Claim.Until.After(now) {
@@ -224,7 +224,7 @@ func (c *courier) attempt(ctx context.Context, d *queue.Delivery, r *queue.Recei
 }
 
 // deliver collects and sends until ctx ends, nothing waits, or the given time has passed; with 0 it makes one pass.
-func (c *courier) deliver(ctx context.Context, patience time.Duration) (waits bool, failed int, err error) {
+func (c *notifier) deliver(ctx context.Context, patience time.Duration) (waits bool, failed int, err error) {
 	for begin := c.now(); ; {
 		if err := c.collect(ctx); err != nil {
 			return false, 0, err
@@ -243,13 +243,13 @@ func (c *courier) deliver(ctx context.Context, patience time.Duration) (waits bo
 		select {
 		case <-ctx.Done():
 			return true, failed, nil
-		case <-time.After(min(max(next.Sub(c.now()), 100*time.Millisecond), lookAgain)):
+		case <-time.After(min(max(next.Sub(c.now()), 100*time.Millisecond), recheckTime)):
 		}
 	}
 }
 
-// work is the courier of a worker.
-func (c *courier) work(ctx context.Context) {
+// work is the notifier of a worker.
+func (c *notifier) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		if _, _, err := c.deliver(ctx, 0); err != nil && ctx.Err() == nil {
 			c.tell("alerts: %s", err)
@@ -259,14 +259,6 @@ func (c *courier) work(ctx context.Context) {
 		case <-time.After(5 * time.Second):
 		}
 	}
-}
-
-// carry runs the courier of a worker until ctx ends.
-func (w *worker) carry(ctx context.Context) (err error) {
-	if w.courier, err = w.newCourier(); err == nil {
-		go w.courier.work(ctx)
-	}
-	return err
 }
 
 // alert puts the alerts of a job's run into the outbox, before the entry that ends the job. If the worker is killed in
@@ -279,5 +271,5 @@ func (a *attempt) alert(run *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	return a.courier.post(told(), a.spec.Project, run, source)
+	return a.notifier.post(context.Background(), a.spec.Project, run, source)
 }

@@ -10,37 +10,30 @@ import (
 	"sync"
 	"time"
 
-	"markmill/engine/queue/desk"
+	jobs "markmill/cmd/markmill-server/queue"
 )
 
-// clerk holds the connection to the queue. It connects with the first request of a page and closes when there was none
-// for a while: the embedded server, which takes up to a second to start, may be what it connects to, and need not stay.
-type clerk struct {
+// sharedQueue holds the connection to the queue. It connects with the first request of a page and closes when there was
+// none for a while: the embedded server, which takes up to a second to start, may be what it connects to, and need not
+// stay.
+type sharedQueue struct {
 	mutex  sync.Mutex
-	at     *office // nil: none is there
+	at     *queueConnection // nil: none is there
 	asking int
 	rest   *time.Timer
 }
 
-// office is a connection.
-type office struct {
+// queueConnection is a connection.
+type queueConnection struct {
 	ready chan struct{} // closed when it is there, or has failed
-	desk  desk.Desk
+	queue *jobs.Client
 	err   error
 }
 
 const (
-	clerkRests = 2 * time.Minute  // without a question it is closed
-	askTime    = 20 * time.Second // for an answer, with the time to connect
+	queueIdle = 2 * time.Minute  // without a question it is closed
+	askTime   = 20 * time.Second // for an answer, with the time to connect
 )
-
-// unavailable is the status of an answer that would need the queue.
-func unavailable(err error) int {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusNotFound
-}
 
 // errNoQueue says that nothing was ever submitted here, and no server is configured.
 var errNoQueue = errors.New("there is no queue here")
@@ -54,43 +47,43 @@ func (s *server) hasQueue() bool {
 	return err == nil
 }
 
-// inquire asks the queue.
-func inquire[T any](ctx context.Context, s *server, ask func(context.Context, desk.Desk) (T, error)) (answer T,
+// withQueue asks the queue.
+func withQueue[T any](ctx context.Context, s *server, ask func(context.Context, *jobs.Client) (T, error)) (answer T,
 	err error) {
 	if !s.hasQueue() {
-		return answer, errNoQueue
+		return answer, refused(http.StatusNotFound, errNoQueue)
 	}
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
-	o := s.clerk.begin(s)
-	defer s.clerk.end()
+	o := s.queue.begin(s)
+	defer s.queue.end()
 	select {
 	case <-o.ready:
 		if err = o.err; err == nil {
-			answer, err = ask(ctx, o.desk)
+			answer, err = ask(ctx, o.queue)
 		} else {
-			s.clerk.drop(o)
+			s.queue.drop(o)
 		}
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		err = fmt.Errorf("the queue does not answer: %w", ctx.Err())
+		return answer, refused(http.StatusServiceUnavailable, fmt.Errorf("the queue does not answer: %w", ctx.Err()))
 	}
-	return answer, err
+	return answer, refused(http.StatusNotFound, err)
 }
 
 // begin returns the connection, and makes it if there is none.
-func (c *clerk) begin(s *server) *office {
+func (c *sharedQueue) begin(s *server) *queueConnection {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.rest != nil {
 		c.rest.Stop()
 	}
 	if c.at == nil {
-		o := &office{ready: make(chan struct{})}
+		o := &queueConnection{ready: make(chan struct{})}
 		go func() {
 			defer close(o.ready)
-			o.desk, o.err = s.Desk(context.Background())
+			o.queue, o.err = jobs.Connect(context.Background(), s.Connection, "serve", false)
 		}()
 		c.at = o
 	}
@@ -99,13 +92,13 @@ func (c *clerk) begin(s *server) *office {
 }
 
 // end ends a request.
-func (c *clerk) end() {
+func (c *sharedQueue) end() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.asking--; c.asking == 0 {
-		c.rest = time.AfterFunc(clerkRests, func() {
+		c.rest = time.AfterFunc(queueIdle, func() {
 			c.mutex.Lock()
-			var o *office
+			var o *queueConnection
 			if c.asking == 0 {
 				o, c.at = c.at, nil
 			}
@@ -116,7 +109,7 @@ func (c *clerk) end() {
 }
 
 // drop forgets a connection that has failed.
-func (c *clerk) drop(o *office) {
+func (c *sharedQueue) drop(o *queueConnection) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.at == o {
@@ -125,17 +118,17 @@ func (c *clerk) drop(o *office) {
 }
 
 // close closes the connection, if it is there.
-func (o *office) close() {
+func (o *queueConnection) close() {
 	if o == nil {
 		return
 	}
 	if <-o.ready; o.err == nil {
-		o.desk.Close()
+		o.queue.Queue.Close()
 	}
 }
 
 // close closes the connection at the end of the workbench.
-func (c *clerk) close() {
+func (c *sharedQueue) close() {
 	c.mutex.Lock()
 	o := c.at
 	c.at = nil

@@ -13,7 +13,7 @@ import (
 	"markmill/runs"
 )
 
-// shelf is a Place in memory.
+// shelf is a FileStore in memory.
 type shelf struct {
 	parts map[string][]byte
 	full  error
@@ -47,32 +47,32 @@ func (s *shelf) Sweep(_ context.Context, named func(string) bool, before time.Ti
 	return n, size, nil
 }
 
-// TestPlace: files of more than a part are kept in the place and come back as they were; what is damaged there, or
+// TestFileStore: files of more than a part are kept in the store and come back as they were; what is damaged there, or
 // missing, or named by a hostile entry, is noticed; entries and smaller files stay in the queue; and what no job names
 // goes.
-func TestPlace(t *testing.T) {
+func TestFileStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	q, without := open(t, dir), open(t, dir)
-	place := &shelf{parts: map[string][]byte{}}
-	q.place = place
-	for size, parts := range map[int]int{0: 0, partSize: 0, partSize + 1: 1, placePart: 1, placePart + 1: 2,
-		2 * placePart: 2} {
-		clear(place.parts)
+	store := &shelf{parts: map[string][]byte{}}
+	q.store = store
+	for size, parts := range map[int]int{0: 0, partSize: 0, partSize + 1: 1, storePart: 1, storePart + 1: 2,
+		2 * storePart: 2} {
+		clear(store.parts)
 		data := bytes.Repeat([]byte{byte(size), byte(size >> 8), byte(size >> 20), 1, 2}, size/5+1)[:size]
 		file, err := q.Put(t.Context(), "a", bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(place.parts) != parts || file.Apart != (parts > 0) {
-			t.Errorf("%d bytes: %d parts are in the place, %v", size, len(place.parts), file.Apart)
+		if len(store.parts) != parts || file.Apart != (parts > 0) {
+			t.Errorf("%d bytes: %d parts are in the store, %v", size, len(store.parts), file.Apart)
 		}
 		if got, err := q.getBytes(t.Context(), file); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%d bytes come back as %d: %v", size, len(got), err)
 		}
 		if _, err := without.getBytes(t.Context(), file); (err != nil) != file.Apart ||
 			err != nil && !strings.Contains(err.Error(), "MARKMILL_FILES") {
-			t.Errorf("%d bytes without the place: %v", size, err)
+			t.Errorf("%d bytes without the store: %v", size, err)
 		}
 	}
 	big := bytes.Repeat([]byte("0123456789"), partSize)
@@ -82,15 +82,15 @@ func TestPlace(t *testing.T) {
 	}
 	part := file.Parts[0]
 	for name, damage := range map[string]func(){
-		"has other bytes": func() { place.parts[part] = append([]byte("x"), big[1:]...) },
-		"half":            func() { place.parts[part] = big[:partSize] },
+		"has other bytes": func() { store.parts[part] = append([]byte("x"), big[1:]...) },
+		"half":            func() { store.parts[part] = big[:partSize] },
 		"another digest":  func() { file.Digest = runs.DigestOf([]byte("another")) },
 		"is kept":         func() {},
-		"no such":         func() { delete(place.parts, part) },
+		"no such":         func() { delete(store.parts, part) },
 		"names no ":       func() { file.Parts = []string{"../../etc/passwd"} },
 	} {
 		saved := file
-		place.parts[part] = big
+		store.parts[part] = big
 		damage()
 		got, err := q.getBytes(t.Context(), file)
 		switch {
@@ -105,23 +105,23 @@ func TestPlace(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s: %v", name, err)
 			}
-			if errors.As(err, new(*PlaceError)) != (name == "no such") {
-				t.Errorf("%s: whether the place is at fault is wrong: %v", name, err)
+			if errors.As(err, new(*FileStoreError)) != (name == "no such") {
+				t.Errorf("%s: whether the store is at fault is wrong: %v", name, err)
 			}
 		}
 		file = saved
 	}
-	place.full = errors.New("no space")
+	store.full = errors.New("no space")
 	_, err = q.Put(t.Context(), "big", bytes.NewReader(big))
-	if !errors.As(err, new(*PlaceError)) || !strings.Contains(err.Error(), "no space") {
+	if !errors.As(err, new(*FileStoreError)) || !strings.Contains(err.Error(), "no space") {
 		t.Error(err)
 	}
-	place.full = nil
+	store.full = nil
 
 	// A journal that is longer than a message stays in the queue: it is the truth.
-	place.parts = map[string][]byte{"stray": nil, part: big}
+	store.parts = map[string][]byte{"stray": nil, part: big}
 	submit(t, q, "j", queue.Normal)
-	l := take(t, taker(t, q, "a"))
+	l := take(t, consumer(t, q, "a"))
 	if err := l.Publish(t.Context(), &queue.Entry{Kind: queue.Recorded, Run: "r", Journal: big,
 		Files: []queue.File{file}}); err != nil {
 		t.Fatal(err)
@@ -132,10 +132,10 @@ func TestPlace(t *testing.T) {
 	if _, err := q.Prune(t.Context(), time.Now(), 0, "p", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if len(place.parts) != 1 || place.parts[part] == nil {
-		t.Errorf("%d parts after pruning", len(place.parts))
+	if len(store.parts) != 1 || store.parts[part] == nil {
+		t.Errorf("%d parts after pruning", len(store.parts))
 	}
-	if age := time.Since(place.swept); age < 2*freshFor {
+	if age := time.Since(store.swept); age < 2*freshFor {
 		t.Errorf("pruning removes parts of the last %s, which an entry may name soon", age)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// door is how the workbench is reached: its address, its names, and its proxy.
-type door struct {
+// endpoint is how the workbench is reached: its address, its names, and its proxy.
+type endpoint struct {
 	address  string // host and port
 	loopback bool   // only this machine can connect
 	hosts    []string
@@ -26,10 +26,10 @@ type door struct {
 }
 
 // secure reports whether browsers reach the workbench over TLS.
-func (d *door) secure() bool { return d.cert != nil || len(d.proxies) > 0 }
+func (d *endpoint) secure() bool { return d.cert != nil || len(d.proxies) > 0 }
 
 // origin is the address that a person opens.
-func (d *door) origin() string {
+func (d *endpoint) origin() string {
 	if len(d.proxies) > 0 {
 		return "https://" + d.hosts[0]
 	}
@@ -45,7 +45,7 @@ func (d *door) origin() string {
 }
 
 // known reports whether a name is in the certificate or is that of --host.
-func (d *door) known(name string) bool {
+func (d *endpoint) known(name string) bool {
 	if slices.ContainsFunc(d.hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
 		return true
 	}
@@ -62,33 +62,33 @@ func peerOf(remote string) netip.Addr {
 }
 
 // isProxy reports whether a connection is the proxy's.
-func (d *door) isProxy(remote string) bool {
+func (d *endpoint) isProxy(remote string) bool {
 	peer := peerOf(remote)
 	return slices.ContainsFunc(d.proxies, func(p netip.Prefix) bool { return p.Contains(peer) })
 }
 
 // admits reports whether a connection may ask at all: without TLS, and elsewhere than on this machine, only the proxy.
-func (d *door) admits(remote string) bool {
+func (d *endpoint) admits(remote string) bool {
 	return d.loopback || d.cert != nil || d.isProxy(remote)
 }
 
-// presented returns the user that the proxy names; "" if there is none, or the request is not from the proxy.
-func (d *door) presented(r *http.Request) (string, error) {
+// proxyUser returns the user that the proxy names; "" if there is none, or the request is not from the proxy.
+func (d *endpoint) proxyUser(r *http.Request) (string, error) {
 	if d.header == "" || !d.isProxy(r.RemoteAddr) {
 		return "", nil
 	}
 	values := r.Header.Values(d.header)
 	if len(values) > 1 {
-		return "", fmt.Errorf("the proxy must replace the header %s of its client, and there are %d of it", d.header,
-			len(values))
+		return "", &refusal{status: http.StatusBadRequest, title: "Not from the proxy", words: fmt.Sprintf(
+			"the proxy must replace the header %s of its client, and there are %d of it", d.header, len(values))}
 	}
 	return strings.TrimSpace(strings.Join(values, "")), nil
 }
 
-// newDoor checks that the options of listening agree, and listens.
-func newDoor(ctx context.Context, o Options) (d door, l net.Listener, err error) {
-	fail := func(words string, args ...any) (door, net.Listener, error) {
-		return door{}, nil, fmt.Errorf("--listen %s: "+words, append([]any{o.Listen}, args...)...)
+// newEndpoint checks that the options of listening agree, and listens.
+func newEndpoint(ctx context.Context, o Options) (d endpoint, l net.Listener, err error) {
+	fail := func(words string, args ...any) (endpoint, net.Listener, error) {
+		return endpoint{}, nil, fmt.Errorf("--listen %s: "+words, append([]any{o.Listen}, args...)...)
 	}
 	host, _, err := net.SplitHostPort(o.Listen)
 	if err != nil {
@@ -140,7 +140,7 @@ func newDoor(ctx context.Context, o Options) (d door, l net.Listener, err error)
 }
 
 // behind returns a listener with TLS if there is a certificate.
-func (d *door) behind(l net.Listener) net.Listener {
+func (d *endpoint) behind(l net.Listener) net.Listener {
 	if d.cert == nil {
 		return l
 	}

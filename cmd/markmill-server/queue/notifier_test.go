@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ import (
 
 const watched = "---\nalerts: {on: [critical, recover], to: [one, two]}\n---\n\n```bash {#s .check}\ntrue\n```\n"
 
-// world is a store, an outbox, receivers and a clock for couriers.
+// world is a store, an outbox, receivers and a clock for notifiers.
 type world struct {
 	*testing.T
 	store runs.Store
@@ -97,12 +98,12 @@ func (w *world) send(_ context.Context, t engine.AlertTarget, a *queue.Alert) er
 	return nil
 }
 
-func (w *world) courier(name string) *courier {
-	return &courier{outbox: w.q, store: w.store, name: name, now: w.clock, send: w.send, tell: w.Logf,
+func (w *world) notifier(name string) *notifier {
+	return &notifier{outbox: w.q, store: w.store, name: name, now: w.clock, send: w.send, tell: w.Logf,
 		targets: map[string]engine.AlertTarget{"one": {Webhook: "one"}, "two": {Webhook: "two"}}}
 }
 
-func (w *world) deliver(c *courier) {
+func (w *world) deliver(c *notifier) {
 	w.Helper()
 	if _, _, err := c.deliver(w.Context(), 0); err != nil {
 		w.Fatal(err)
@@ -132,7 +133,7 @@ func TestReceiverIsDown(t *testing.T) {
 	for i := range 12 { // a run in five minutes
 		w.record([]runs.CheckState{runs.CheckCritical, runs.CheckOK}[i%2], true)
 		for end := w.now.Add(5 * time.Minute); w.now.Before(end); {
-			c := w.courier(fmt.Sprint(i)) // each time another process
+			c := w.notifier(fmt.Sprint(i)) // each time another process
 			send := c.send
 			c.send = func(ctx context.Context, t engine.AlertTarget, a *queue.Alert) error {
 				if t.Webhook == "one" {
@@ -150,9 +151,9 @@ func TestReceiverIsDown(t *testing.T) {
 	}
 	w.down = nil
 	w.now = w.now.Add(15 * time.Minute)
-	w.deliver(w.courier("last"))
+	w.deliver(w.notifier("last"))
 	w.each(24)
-	if waits, _, err := w.courier("after").deliver(t.Context(), 0); err != nil || waits {
+	if waits, _, err := w.notifier("after").deliver(t.Context(), 0); err != nil || waits {
 		t.Error(waits, err)
 	}
 }
@@ -176,17 +177,17 @@ func (c *cut) op(do func() error) error {
 	return err
 }
 
-func (c *cut) Watch(ctx context.Context, s *queue.Series, add func(*queue.Series) bool) error {
-	return c.op(func() error { return c.outbox.Watch(ctx, s, add) })
+func (c *cut) UpdateSeries(ctx context.Context, s *queue.Series, add func(*queue.Series) bool) error {
+	return c.op(func() error { return c.outbox.UpdateSeries(ctx, s, add) })
 }
 
 func (c *cut) PutAlert(ctx context.Context, d *queue.Delivery) error {
 	return c.op(func() error { return c.outbox.PutAlert(ctx, d) })
 }
 
-// TestCourierIsKilled: wherever a courier is killed, the next one loses nothing. A target gets an alert twice only if
+// TestNotifierIsKilled: wherever a notifier is killed, the next one loses nothing. A target gets an alert twice only if
 // the kill came between its answer and the note of it.
-func TestCourierIsKilled(t *testing.T) {
+func TestNotifierIsKilled(t *testing.T) {
 	t.Parallel()
 	twice, first := 0, newWorld(t)
 	for n, done := 0, false; !done; n++ {
@@ -194,14 +195,14 @@ func TestCourierIsKilled(t *testing.T) {
 			store: runs.Store{Dir: filepath.Join(first.store.Dir, fmt.Sprint(n))}}
 		w.record(runs.CheckCritical, true)
 		w.record(runs.CheckOK, true)
-		c := w.courier("killed")
+		c := w.notifier("killed")
 		c.outbox = &cut{outbox: w.q, left: n}
 		_, _, err := c.deliver(t.Context(), 0)
 		if done = err == nil; !done && !errors.Is(err, errCut) {
 			t.Fatal(err)
 		}
 		w.now = w.now.Add(claimTime) // the next one is started
-		w.deliver(w.courier("next"))
+		w.deliver(w.notifier("next"))
 		if len(w.got) != 4 {
 			t.Errorf("killed at %d: %v", n, w.got)
 		}
@@ -219,8 +220,8 @@ func TestCourierIsKilled(t *testing.T) {
 	}
 }
 
-// TestCouriersTogether: of several couriers each alert is sent by one.
-func TestCouriersTogether(t *testing.T) {
+// TestNotifiersTogether: of several notifiers each alert is sent by one.
+func TestNotifiersTogether(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 6 {
@@ -229,7 +230,7 @@ func TestCouriersTogether(t *testing.T) {
 	now := w.now
 	var group sync.WaitGroup
 	for i := range 4 {
-		c := w.courier(fmt.Sprint(i))
+		c := w.notifier(fmt.Sprint(i))
 		c.now = func() time.Time { return now }
 		group.Go(func() {
 			for range 20 {
@@ -257,13 +258,13 @@ func TestRunsThatWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.deliver(w.courier("a"))
+	w.deliver(w.notifier("a"))
 	w.each(0)
 	release()
 	if removed, err := w.store.Prune(0, 0, w.now.Add(time.Hour)); err != nil || len(removed) != 0 {
 		t.Errorf("removed %v, %v", removed, err)
 	}
-	w.deliver(w.courier("b"))
+	w.deliver(w.notifier("b"))
 	w.each(2)
 	if removed, err := w.store.Prune(0, 0, w.now.Add(time.Hour)); err != nil || len(removed) != 1 {
 		t.Errorf("removed %v, %v", removed, err)
@@ -273,12 +274,12 @@ func TestRunsThatWait(t *testing.T) {
 	}
 }
 
-// TestUnknownTarget: an alert waits for a courier whose settings have its target, and is not in the way of others.
+// TestUnknownTarget: an alert waits for a notifier whose settings have its target, and is not in the way of others.
 func TestUnknownTarget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.record(runs.CheckCritical, true)
-	c := w.courier("elsewhere")
+	c := w.notifier("elsewhere")
 	delete(c.targets, "one")
 	waits, failed, err := c.deliver(t.Context(), 0)
 	if err != nil || !waits || failed != 0 {
@@ -286,22 +287,27 @@ func TestUnknownTarget(t *testing.T) {
 	}
 	w.each(1)
 	w.down["one"] = &notify.Failure{Words: "status 422", Final: true}
-	if waits, failed, err = w.courier("here").deliver(t.Context(), 0); err != nil || waits || failed != 1 {
+	if waits, failed, err = w.notifier("here").deliver(t.Context(), 0); err != nil || waits || failed != 1 {
 		t.Errorf("waits %v, %d failed, %v", waits, failed, err)
 	}
 	var text strings.Builder
-	p := &program{Call: queue.Call{Store: w.store.Dir, Limit: 50, Open: true}, q: w.q, stdout: &text, stderr: &text}
-	if _, err := p.listAlerts(t.Context()); err != nil ||
+	client := &Client{Connection: queue.Connection{Store: w.store.Dir, User: "me"}, Queue: w.q, stdout: &text,
+		stderr: &text}
+	if err := client.ListAlerts(t.Context(), true, 50, false); err != nil ||
 		!strings.Contains(text.String(), "one failed, two delivered") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	text.Reset()
-	if _, err := p.showAlert(t.Context()); err != nil || !strings.Contains(text.String(), "status 422") {
+	if err := client.ShowAlert(t.Context(), "", false); err != nil || !strings.Contains(text.String(), "status 422") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	w.down = nil
-	p.Targets, p.User, p.Reason = map[string]engine.AlertTarget{"one": {Exec: []string{"/bin/true"}}}, "me", "mended"
-	if code, err := p.retryAlert(t.Context()); err != nil || code != exitPass {
+	client.Root = t.TempDir()
+	settings := []byte("alerts: {one: {exec: [/bin/true]}}\n")
+	if err := os.WriteFile(filepath.Join(client.Root, "markmill.yaml"), settings, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := client.RetryAlert(t.Context(), "", "mended"); err != nil || code != exitPass {
 		t.Errorf("%d, %v\n%s", code, err, text.String())
 	}
 }

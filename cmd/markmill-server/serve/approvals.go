@@ -39,12 +39,11 @@ func (s *server) query(r *http.Request, sql string) (rows [][]codec.Raw, err err
 
 // approvals lists the runs that wait for an approval and have no answer yet: of a notebook with the same inputs, the
 // newest.
-func (s *server) approvals(w http.ResponseWriter, r *http.Request) {
+func (s *server) approvals(w http.ResponseWriter, r *http.Request) error {
 	rows, err := s.query(r, `SELECT run_id, coalesce(source_path, notebook), max(started_at), risk, reason FROM runs
 		WHERE approval='requested' AND status='blocked' GROUP BY inputs ORDER BY started_at DESC LIMIT 100`)
 	if err != nil {
-		s.failed(w, r, http.StatusInternalServerError, err)
-		return
+		return err
 	}
 	var list []asked
 	for _, row := range rows {
@@ -56,5 +55,5 @@ func (s *server) approvals(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, asked{id, text(row[1]), text(row[2]), text(row[3]), text(row[4])})
 	}
-	s.page(w, r, "approvals", "Approvals", list)
+	return s.page(w, r, "approvals", "Approvals", list)
 }

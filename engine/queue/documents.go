@@ -3,62 +3,35 @@ package queue
 import (
 	"time"
 
-	"markmill/engine"
 	"markmill/runs"
 )
 
-// Call is what a command asks of the queue.
-type Call struct {
-	Do      string // the command: submit, worker, list, show, …
+// Connection says where a queue is, and for whom and from which repository it is used.
+type Connection struct {
 	Program string // path of markmill
 	Version string
 	Root    string // of the repository; "" outside one
 	Store   string // of runs
 	User    string
-
-	Server Server
-
-	Spec   *Spec // of submit
-	Wait   bool
-	Follow bool
-
-	Queues  []string // of worker
-	Labels  []string // that it offers
-	Jobs    int      // at once
-	LeaseNS int64
-	Drain   bool
-	Warm    bool
-	// Sandbox is the least sandbox of the jobs, as in the front matter.
-	Sandbox string
-	// Schedule has a worker also submit what is due.
-	Schedule bool
-
-	// Of alerts: the targets, nil for those of the settings; whether to print nothing; how long to retry.
-	Targets    map[string]engine.AlertTarget
-	Quiet      bool
-	PatienceNS int64
-	Open       bool  // of their list: those that wait or failed
-	Limit      int   // of their list
-	Mute       *Mute // that begins, or ends
-
-	Answer *Reply // of approve and deny
-
-	ID     string // of the job, the alert, or of pause and resume the queue
-	Reason string
-	Text   string // of steer
-	AgeNS  int64  // of prune: jobs that ended longer ago
-	Keep   int    // but the newest so many
-	Filter Filter // of list
-	Mend   bool   // of verify: remove the messages that no program of ours wrote
-	JSON   bool
+	Server  Server
 }
 
-// Reply is a person's answer to a job that needs an approval.
-type Reply struct {
-	Deny      bool
-	ExpiresNS int64 // of an approval; 0 is what the policy allows
-	Comment   string
-	Key       string // file of an SSH key to sign with
+// SubmitOptions are those of markmill queue submit.
+type SubmitOptions struct {
+	Wait, Follow bool // until the job ends
+	JSON         bool
+}
+
+// WorkerOptions are those of markmill queue worker.
+type WorkerOptions struct {
+	Queues   []string
+	Labels   []string // that it offers
+	Jobs     int      // at once
+	Lease    time.Duration
+	Drain    bool
+	Warm     bool
+	Sandbox  string // the least one of the jobs, as in the front matter
+	Schedule bool   // it also submits what is due
 }
 
 // Filter selects the jobs of a list.
@@ -153,13 +126,17 @@ type Event struct {
 	Finished int       `json:"finished,omitzero"`
 }
 
+// Event is the entry without its payload.
+func (e *Entry) Event() Event {
+	return Event{Kind: e.Kind, Time: e.Time, By: e.By, Reason: e.Reason, Worker: e.Worker, Run: string(e.Run),
+		Step: e.Step, Finished: e.Finished}
+}
+
 // Show makes the document of a history.
 func (h *History) Show() Shown {
 	doc := Shown{Job: h.Job, Entries: []Event{}}
-	for _, e := range h.Entries {
-		doc.Entries = append(doc.Entries, Event{Kind: e.Kind, Time: e.Time, By: e.By, Reason: e.Reason,
-			Worker: e.Worker,
-			Run:    string(e.Run), Step: e.Step, Finished: e.Finished})
+	for i := range h.Entries {
+		doc.Entries = append(doc.Entries, h.Entries[i].Event())
 	}
 	return doc
 }

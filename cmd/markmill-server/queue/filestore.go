@@ -17,8 +17,8 @@ import (
 	"markmill/runs"
 )
 
-// place opens the place for larger files; nil without one. Commands that write there fail at once if they cannot.
-func place(ctx context.Context, at string, writes bool) (jetstream.Place, error) {
+// fileStore opens the store of larger files; nil without one. Commands that write there fail at once if they cannot.
+func fileStore(ctx context.Context, at string, writes bool) (jetstream.FileStore, error) {
 	bad := func(why, hint string) error {
 		shown := at
 		if strings.Contains(at, "://") { // which may have a credential

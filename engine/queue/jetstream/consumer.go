@@ -16,66 +16,67 @@ import (
 )
 
 const (
-	idle     = 200 * time.Millisecond // between looks at queues that are empty
-	greeting = 10 * time.Second       // between what a worker says of itself
-	orphaned = 10 * time.Minute       // age of a wake-up without a job that is dropped: who submitted it was killed
+	idle          = 200 * time.Millisecond // between looks at queues that are empty
+	announceEvery = 10 * time.Second       // between what a worker says of itself
+	// age of a wake-up without a job that is dropped: who submitted it was killed
+	orphaned = 10 * time.Minute
 	// MaxInVain is how often in a row workers may take a job without finishing a step; then it is dead.
 	MaxInVain = 10
 )
 
-// Taker takes jobs for one worker.
-type Taker struct {
-	q      *Queue
-	self   queue.Worker
-	lease  time.Duration
-	now    func() time.Time
-	subs   []*nats.Subscription
-	news   <-chan struct{}    // a job waits
-	deaf   func()             // ends news
-	stop   context.CancelFunc // of tend
-	tended sync.WaitGroup
+// Consumer takes jobs for one worker.
+type Consumer struct {
+	q        *Queue
+	self     queue.Worker
+	lease    time.Duration
+	now      func() time.Time
+	subs     []*nats.Subscription
+	waiting  <-chan struct{}    // a job waits
+	unlisten func()             // ends waiting
+	stop     context.CancelFunc // of maintain
+	tended   sync.WaitGroup
 
-	mu        sync.Mutex
-	consumers []consumer // the most urgent first
-	paused    map[string]bool
-	heard     map[string]time.Time // of each job, the last heartbeat
-	since     time.Time            // since when heartbeats are heard
-	held      map[string]*Lease
+	mu            sync.Mutex
+	subscriptions []subscription // the most urgent first
+	paused        map[string]bool
+	heard         map[string]time.Time // of each job, the last heartbeat
+	since         time.Time            // since when heartbeats are heard
+	held          map[string]*Lease
 }
 
-// consumer has the wake-ups of a queue, a priority and a set of labels.
-type consumer struct {
+// subscription has the wake-ups of a queue, a priority and a set of labels.
+type subscription struct {
 	jetstream.Consumer
 	subject, queue, set string
 	rank                int // of the priority
 }
 
-// NewTaker makes a Taker for some queues, and for jobs that require only labels of the worker. The lease is the time
-// without a heartbeat after which another worker takes its jobs.
-func (q *Queue) NewTaker(ctx context.Context, self queue.Worker, lease time.Duration, now func() time.Time) (
-	*Taker, error) {
-	t := &Taker{q: q, self: self, lease: lease, now: now, heard: map[string]time.Time{}, held: map[string]*Lease{},
+// NewConsumer makes a Consumer for some queues, and for jobs that require only labels of the worker. The lease is the
+// time without a heartbeat after which another worker takes its jobs.
+func (q *Queue) NewConsumer(ctx context.Context, self queue.Worker, lease time.Duration, now func() time.Time) (
+	*Consumer, error) {
+	t := &Consumer{q: q, self: self, lease: lease, now: now, heard: map[string]time.Time{}, held: map[string]*Lease{},
 		since: now()}
 	for _, name := range self.Queues {
 		if err := t.consume(ctx, name, noLabels); err != nil {
 			return nil, err
 		}
 	}
-	if err := errors.Join(t.learn(ctx), t.look(ctx), t.greet(ctx), q.sweep(ctx, now().UTC())); err != nil {
+	if err := errors.Join(t.addLabels(ctx), t.readPaused(ctx), t.announce(ctx), q.sweep(ctx, now().UTC())); err != nil {
 		return nil, err
 	}
-	for subject, handle := range map[string]nats.MsgHandler{"mm.hb.*": t.hear, "mm.ctl.*": t.obey} {
+	for subject, handle := range map[string]nats.MsgHandler{"mm.hb.*": t.onHeartbeat, "mm.ctl.*": t.onControl} {
 		sub, err := q.nc.Subscribe(subject, handle)
 		if err != nil {
 			return nil, err
 		}
 		t.subs = append(t.subs, sub)
 	}
-	var waiting []string
+	var subjects []string
 	for _, name := range self.Queues { // the index follows the entries: a job that it names can be taken
-		waiting = append(waiting, "mm.job."+string(queue.StateEnqueued)+"."+name+".*")
+		subjects = append(subjects, "mm.job."+string(queue.StateEnqueued)+"."+name+".*")
 	}
-	t.news, t.deaf = q.listen(waiting...)
+	t.waiting, t.unlisten = q.listen(subjects...)
 	back := func() { // nothing was heard meanwhile
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -83,12 +84,12 @@ func (q *Queue) NewTaker(ctx context.Context, self queue.Worker, lease time.Dura
 	}
 	q.back.Store(&back)
 	ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
-	t.tended.Go(func() { t.tend(ctx) })
+	t.tended.Go(func() { t.maintain(ctx) })
 	return t, errors.Join(q.nc.FlushTimeout(patience), q.Denied())
 }
 
 // consume adds the consumers of a queue and a set of labels.
-func (t *Taker) consume(ctx context.Context, name, set string) error {
+func (t *Consumer) consume(ctx context.Context, name, set string) error {
 	for rank, p := range queue.Priorities {
 		durable := "q-" + name + "-" + string(p)
 		if set != noLabels {
@@ -107,20 +108,22 @@ func (t *Taker) consume(ctx context.Context, name, set string) error {
 			return err
 		}
 		t.mu.Lock()
-		t.consumers = append(slices.Clone(t.consumers), consumer{c, subject, name, set, rank})
-		slices.SortStableFunc(t.consumers, func(a, b consumer) int { return a.rank - b.rank })
+		t.subscriptions = append(slices.Clone(t.subscriptions), subscription{c, subject, name, set, rank})
+		slices.SortStableFunc(t.subscriptions, func(a, b subscription) int { return a.rank - b.rank })
 		t.mu.Unlock()
 	}
 	return nil
 }
 
-// learn adds consumers for the sets of labels that some job of the queues required and the worker offers.
-func (t *Taker) learn(ctx context.Context) error {
+// addLabels adds consumers for the sets of labels that some job of the queues required and the worker offers.
+func (t *Consumer) addLabels(ctx context.Context) error {
 	for _, name := range t.self.Queues {
 		err := each(ctx, t.q, "mm.labels."+name+".*", func(msg *jetstream.RawStreamMsg, needed []string) error {
 			set := jobOf(msg.Subject)
 			t.mu.Lock()
-			known := slices.ContainsFunc(t.consumers, func(c consumer) bool { return c.queue == name && c.set == set })
+			known := slices.ContainsFunc(t.subscriptions, func(s subscription) bool {
+				return s.queue == name && s.set == set
+			})
 			t.mu.Unlock()
 			if known || !queue.Offers(t.self.Labels, needed) {
 				return nil
@@ -134,21 +137,21 @@ func (t *Taker) learn(ctx context.Context) error {
 	return nil
 }
 
-// those returns the consumers of queues that are not paused.
-func (t *Taker) those() []consumer {
+// active returns the consumers of queues that are not paused.
+func (t *Consumer) active() []subscription {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(t.consumers), func(c consumer) bool { return t.paused[c.queue] })
+	return slices.DeleteFunc(slices.Clone(t.subscriptions), func(c subscription) bool { return t.paused[c.queue] })
 }
 
-// greet publishes that the worker is present.
-func (t *Taker) greet(ctx context.Context) error {
+// announce publishes that the worker is present.
+func (t *Consumer) announce(ctx context.Context) error {
 	t.self.Seen, t.self.LeaseNS = t.now().UTC(), int64(t.lease)
 	return t.q.set(ctx, "mm.worker."+t.self.Name, t.self, seenFor)
 }
 
-// tend calls learn and greet until the Taker is closed.
-func (t *Taker) tend(ctx context.Context) {
+// maintain calls learn and greet until the Consumer is closed.
+func (t *Consumer) maintain(ctx context.Context) {
 	tick := time.NewTicker(5 * idle)
 	defer tick.Stop()
 	for {
@@ -157,22 +160,22 @@ func (t *Taker) tend(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		_ = errors.Join(t.learn(ctx), t.look(ctx)) // what fails is done again
-		if t.now().Sub(t.self.Seen) > min(greeting, t.lease/3) {
-			_ = errors.Join(t.greet(ctx), t.q.sweep(ctx, t.now().UTC()))
+		_ = errors.Join(t.addLabels(ctx), t.readPaused(ctx)) // what fails is done again
+		if t.now().Sub(t.self.Seen) > min(announceEvery, t.lease/3) {
+			_ = errors.Join(t.announce(ctx), t.q.sweep(ctx, t.now().UTC()))
 		}
 	}
 }
 
 // Close ends the subscriptions.
-func (t *Taker) Close() {
+func (t *Consumer) Close() {
 	t.stop()
-	t.deaf()
+	t.unlisten()
 	t.tended.Wait()
 	t.self.Ended = true
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	_ = t.greet(ctx) // it is seen by its silence else
+	_ = t.announce(ctx) // it is seen by its silence else
 	for _, sub := range t.subs {
 		_ = sub.Unsubscribe() // the connection ends soon
 	}
@@ -180,7 +183,7 @@ func (t *Taker) Close() {
 
 func jobOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
-func (t *Taker) hear(msg *nats.Msg) {
+func (t *Consumer) onHeartbeat(msg *nats.Msg) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
@@ -194,7 +197,7 @@ func (t *Taker) hear(msg *nats.Msg) {
 	t.heard[jobOf(msg.Subject)] = now
 }
 
-func (t *Taker) obey(msg *nats.Msg) {
+func (t *Consumer) onControl(msg *nats.Msg) {
 	var c control
 	if codec.Unmarshal(msg.Data, &c) != nil {
 		return
@@ -207,9 +210,9 @@ func (t *Taker) obey(msg *nats.Msg) {
 	}
 }
 
-// quiet is how much longer the worker of a job must be silent before another may take it. JetStream also redelivers
-// when the server was away, and leases then only look expired.
-func (t *Taker) quiet(job string) time.Duration {
+// untilExpired is how much longer the worker of a job must be silent before another may take it. JetStream also
+// redelivers when the server was away, and leases then only look expired.
+func (t *Consumer) untilExpired(job string) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.since
@@ -220,7 +223,7 @@ func (t *Taker) quiet(job string) time.Duration {
 }
 
 // Take waits for a job and claims it. With drain it returns nil when no job of the queues is left, here or elsewhere.
-func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
+func (t *Consumer) Take(ctx context.Context, drain bool) (*Lease, error) {
 	empty := false // when the worker looked last; meanwhile a job may have ended in one queue that frees one in another
 	for begin := t.now(); ; {
 		l, found, err := t.once(ctx)
@@ -240,7 +243,7 @@ func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
 			continue
 		}
 		if drain && err == nil {
-			left, err := t.left(ctx)
+			left, err := t.waits(ctx)
 			was := empty
 			if empty = err == nil && !left; empty && was {
 				return nil, nil
@@ -248,16 +251,16 @@ func (t *Taker) Take(ctx context.Context, drain bool) (*Lease, error) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-t.news:
+		case <-t.waiting:
 		case <-time.After(idle):
 		}
 	}
 }
 
-// left reports whether there are wake-ups in the queues. The stream knows: a consumer learns of a new one a moment
+// waits reports whether there are wake-ups in the queues. The stream knows: a consumer learns of a new one a moment
 // after its publisher.
-func (t *Taker) left(ctx context.Context) (left bool, err error) {
-	for _, consumer := range t.those() {
+func (t *Consumer) waits(ctx context.Context) (left bool, err error) {
+	for _, consumer := range t.active() {
 		err := t.q.retry(ctx, func() error {
 			_, err := t.q.jobs.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(consumer.subject))
 			return err
@@ -270,8 +273,8 @@ func (t *Taker) left(ctx context.Context) (left bool, err error) {
 }
 
 // once handles one wake-up. found says that there was one.
-func (t *Taker) once(ctx context.Context) (l *Lease, found bool, err error) {
-	for _, consumer := range t.those() {
+func (t *Consumer) once(ctx context.Context) (l *Lease, found bool, err error) {
+	for _, consumer := range t.active() {
 		batch, err := consumer.FetchNoWait(1)
 		if err != nil {
 			return nil, false, err
@@ -288,7 +291,7 @@ func (t *Taker) once(ctx context.Context) (l *Lease, found bool, err error) {
 }
 
 // consider decides about a wake-up. It returns a lease if the worker has claimed the job.
-func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error) {
+func (t *Consumer) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error) {
 	if err := msg.InProgress(); err != nil { // a server that starts again takes the job for older than it is
 		return nil, err
 	}
@@ -300,7 +303,7 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 	t.mu.Lock()
 	held := t.held[id]
 	t.mu.Unlock()
-	quiet := t.quiet(id)
+	quiet := t.untilExpired(id)
 	switch {
 	case h == nil:
 		if meta, err := msg.Metadata(); err == nil && t.now().Sub(meta.Timestamp) > orphaned {
@@ -338,7 +341,7 @@ func (t *Taker) consider(ctx context.Context, msg jetstream.Msg) (*Lease, error)
 	case err != nil:
 		return nil, errors.Join(err, msg.NakWithDelay(time.Second))
 	case paused:
-		return nil, errors.Join(t.look(ctx), msg.NakWithDelay(pausedFor))
+		return nil, errors.Join(t.readPaused(ctx), msg.NakWithDelay(pausedFor))
 	case asked != nil:
 		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Canceled, By: asked.By, Reason: asked.Reason}))
 	case h.InVain >= MaxInVain:

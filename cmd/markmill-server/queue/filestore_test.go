@@ -20,7 +20,7 @@ func TestFolder(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	sum := sha256.Sum256(data)
 	part := hex.EncodeToString(sum[:])
-	at, err := place(t.Context(), dir, true)
+	at, err := fileStore(t.Context(), dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,15 +108,15 @@ func TestWrongPlaces(t *testing.T) {
 	for at, words := range map[string]string{file: "it is no folder", file + "-2": "no such file",
 		"https://example.org/x": "it is no address of an object store", "s3://key:secret@bucket/x": "no address",
 		"az://a/b?sig=secret": "no address"} {
-		_, err := place(t.Context(), at, true)
+		_, err := fileStore(t.Context(), at, true)
 		if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
-	if at, err := place(t.Context(), "", true); at != nil || err != nil {
+	if at, err := fileStore(t.Context(), "", true); at != nil || err != nil {
 		t.Error(fmt.Sprint(at), err)
 	}
-	if at, err := place(t.Context(), "s3://bucket/x/", false); err != nil || at.(bucket).at != "s3://bucket/x" {
+	if at, err := fileStore(t.Context(), "s3://bucket/x/", false); err != nil || at.(bucket).at != "s3://bucket/x" {
 		t.Error(fmt.Sprint(at), err)
 	}
 }

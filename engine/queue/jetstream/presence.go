@@ -8,8 +8,8 @@ import (
 	"markmill/engine/queue"
 )
 
-// Attendance lists the workers that were there in the last day, and how long each has been silent.
-func (q *Queue) Attendance(ctx context.Context) (list []queue.Attendance, err error) {
+// Presence lists the workers that were there in the last day, and how long each has been silent.
+func (q *Queue) Presence(ctx context.Context) (list []queue.Presence, err error) {
 	var stream jetstream.Stream
 	err = q.retry(ctx, func() (err error) {
 		stream, err = q.js.Stream(ctx, stateStream)
@@ -20,7 +20,7 @@ func (q *Queue) Attendance(ctx context.Context) (list []queue.Attendance, err er
 	}
 	now := stream.CachedInfo().TimeStamp
 	err = each(ctx, q, "mm.worker.*", func(msg *jetstream.RawStreamMsg, w queue.Worker) error {
-		list = append(list, queue.Attendance{Worker: w, Silent: max(now.Sub(msg.Time), 0)})
+		list = append(list, queue.Presence{Worker: w, Silent: max(now.Sub(msg.Time), 0)})
 		return nil
 	})
 	return list, err

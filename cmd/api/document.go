@@ -1,0 +1,29 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+
+	"markmill/notebooks/codec"
+)
+
+// SchemaOf names a document of --json and its version: "markmill.run/1". docs/schemas has the JSON Schema of each.
+// Members are only ever added to a version.
+func SchemaOf(document string) string { return "markmill." + document + "/1" }
+
+// Document is an object for programs, indented, with schema as its first member. v may be the indented text of an
+// object.
+func Document(document string, v any) ([]byte, error) {
+	text, isText := v.([]byte)
+	if !isText {
+		var err error
+		if text, err = codec.Indent(v); err != nil {
+			return nil, err
+		}
+	}
+	members, isObject := bytes.CutPrefix(text, []byte("{\n"))
+	if !isObject {
+		return nil, fmt.Errorf("--json: %s is no object with members", document)
+	}
+	return fmt.Appendf(nil, "{\n  \"schema\": \"%s\",\n%s", SchemaOf(document), members), nil
+}
