@@ -87,7 +87,7 @@ func TestServerMissing(t *testing.T) {
 		t.Skip(err)
 	}
 	want := fmt.Sprintf("go build -o %s/ ./cmd/... makes it\n", filepath.Dir(alone))
-	for _, words := range [][]string{{"serve"}, {"jobs"}, {"queue", "list", "--json"}, {"queue", "worker", "--drain"}} {
+	for _, words := range [][]string{{"serve"}, {"health", "alerts", "list"}, {"queue", "list", "--json"}, {"queue", "worker", "--drain"}} {
 		cmd := exec.Command(alone, words...)
 		cmd.Dir = t.TempDir()
 		var stderr strings.Builder
