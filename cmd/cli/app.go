@@ -243,6 +243,11 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		maps.DeleteFunc(all, func(name string, _ func() *cobra.Command) bool {
 			return !slices.Contains(serverCommands, name)
 		})
+		all["run"] = func() *cobra.Command { // of a sweep whose rows are jobs
+			c := a.runCommand()
+			c.Hidden = true
+			return c
+		}
 	}
 	if add := all[only]; add != nil && only != "man" {
 		cmd.AddCommand(add())

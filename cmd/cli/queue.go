@@ -431,7 +431,7 @@ Exit codes: as of its commands.`,
 	repoFlag(c.PersistentFlags(), &o.repo)
 	list := a.jobsList(&o)
 	c.RunE = func(*cobra.Command, []string) error { return list.RunE(list, nil) }
-	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsApprove(&o), a.jobsDeny(&o), a.jobsRows(&o))
+	c.AddCommand(list, a.jobsDead(&o), a.jobsPrune(&o), a.jobsApprove(&o), a.jobsDeny(&o))
 	for _, d := range []struct {
 		do, short, long, codes string
 		reason, json           bool
@@ -586,22 +586,6 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			dead := queue.Filter{States: []queue.State{queue.StateDead}, Limit: 500}
 			return a.inQueue("jobs dead", o,
 				only(func(ctx context.Context, q Queue) error { return q.List(ctx, dead, false, false) }))
-		},
-	}
-}
-
-// jobsRows answers the requests of a sweep, which starts it.
-func (a *app) jobsRows(o *queueOptions) *cobra.Command {
-	return &cobra.Command{
-		Use: "rows", Hidden: true, Args: args(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			at, err := a.connection(o)
-			if err != nil {
-				return err
-			}
-			return a.useQueue("jobs rows", at, true, only(func(ctx context.Context, q Queue) error {
-				return q.Rows(ctx)
-			}))
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -106,6 +107,9 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 		Args: a.resumeArgs(o),
 		RunE: func(c *cobra.Command, paths []string) error {
 			o.lanes.changed = c.Flags().Changed
+			if o.sweep.queue.name != "" && a.server == nil {
+				return a.becomeServer(os.Args[1:])
+			}
 			if o.version {
 				return a.printVersion()
 			}

@@ -29,7 +29,7 @@ const (
 type Server struct {
 	// Queue connects to the queue for a command, and calls do, whose context a signal ends. It returns the exit code.
 	// writes says that do may put larger files into the queue.
-	Queue func(at queue.Connection, command string, writes bool, stdin io.Reader, stdout, stderr io.Writer,
+	Queue func(at queue.Connection, command string, writes bool, stdout, stderr io.Writer,
 		do func(context.Context, Queue) (int, error)) (int, error)
 	// Serve serves the workbench until ctx ends.
 	Serve func(ctx context.Context, stdout io.Writer, o workbench.Options) error
@@ -44,7 +44,10 @@ type Queue interface {
 	Work(ctx context.Context, o queue.WorkerOptions) error
 	Schedule(ctx context.Context, to string) error
 	ChangeSchedule(ctx context.Context, notebook string, pause bool, reason string) error
-	Rows(ctx context.Context) error
+
+	SubmitRow(ctx context.Context, spec *queue.Spec) <-chan queue.RowEnd
+	FollowRows(ctx context.Context)
+	CancelRows(ctx context.Context, why string)
 
 	List(ctx context.Context, f queue.Filter, mend, asJSON bool) error
 	Show(ctx context.Context, job string, asJSON bool) error
@@ -75,19 +78,24 @@ var serverCommands = []string{"alerts", "jobs", "scheduler", "serve", "submit", 
 func (a *app) startsServer(c *cobra.Command, words []string) {
 	if c.Runnable() {
 		c.RunE = func(*cobra.Command, []string) error {
-			program, err := beside(serverProgram)
-			if err != nil {
-				return err
-			}
-			if a.actor != "" {
-				_ = os.Setenv(child.ActorVariable, a.actor) // no text is refused but one with a NUL, which it has not
-			}
-			return become(program, append([]string{serverProgram}, words...)...)
+			return a.becomeServer(words)
 		}
 	}
 	for _, sub := range c.Commands() {
 		a.startsServer(sub, words)
 	}
+}
+
+// becomeServer starts markmill-server with the words of a command line, in the place of this program.
+func (a *app) becomeServer(words []string) error {
+	program, err := beside(serverProgram)
+	if err != nil {
+		return err
+	}
+	if a.actor != "" {
+		_ = os.Setenv(child.ActorVariable, a.actor) // no text is refused but one with a NUL, which it has not
+	}
+	return become(program, append([]string{serverProgram}, words...)...)
 }
 
 // beside finds one of Markmill's programs, beside this one.
@@ -140,7 +148,7 @@ func (a *app) useQueue(command string, at queue.Connection, writes bool, do queu
 	if at.Program, err = a.program(); err != nil {
 		return err
 	}
-	code, err := a.server.Queue(at, command, writes, a.stdin, a.stdout, a.stderr, do)
+	code, err := a.server.Queue(at, command, writes, a.stdout, a.stderr, do)
 	if err != nil {
 		return err
 	}
