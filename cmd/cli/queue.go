@@ -465,8 +465,7 @@ markmill approve and deny answer the requests of jobs.`,
 		sub.Flags().AddFlagSet(jobs.Flags())
 		c.AddCommand(sub)
 	}
-	for _, sub := range []*cobra.Command{a.jobsList(&o), a.jobsDead(&o), a.jobsVerify(&o), a.jobsPrune(&o),
-		a.jobsRows(&o)} {
+	for _, sub := range []*cobra.Command{a.jobsList(&o), a.jobsDead(&o), a.jobsVerify(&o), a.jobsPrune(&o)} {
 		add(sub)
 	}
 	for _, d := range []struct {
@@ -642,22 +641,6 @@ Exit codes: 0 there are none, or they are removed; 1 there are some; 2 usage; 3 
 	}
 	c.Flags().BoolVar(&mend, "mend", false, "remove them")
 	return c
-}
-
-// jobsRows answers the requests of a sweep, which starts it.
-func (a *app) jobsRows(o *queueOptions) *cobra.Command {
-	return &cobra.Command{
-		Use: "rows", Hidden: true, Args: args(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			at, err := a.connection(o)
-			if err != nil {
-				return err
-			}
-			return a.useQueue("jobs rows", at, true, only(func(ctx context.Context, q Queue) error {
-				return q.Rows(ctx)
-			}))
-		},
-	}
 }
 
 func (a *app) jobsPrune(o *queueOptions) *cobra.Command {

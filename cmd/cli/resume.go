@@ -107,6 +107,9 @@ func (a *app) resume(c *cobra.Command, word string, output []string, o *resumeOp
 		if err := checkJobsAtOnce(c); err != nil {
 			return err
 		}
+		if a.server == nil {
+			return a.becomeServer(os.Args[1:])
+		}
 	}
 	if dir != "" {
 		if len(output) > 0 {

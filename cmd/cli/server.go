@@ -31,7 +31,7 @@ const (
 type Server struct {
 	// Queue connects to the queue for a command, and calls do, whose context a signal ends. It returns the exit code.
 	// writes says that do may put larger files into the queue.
-	Queue func(at queue.Connection, command string, writes bool, stdin io.Reader, stdout, stderr io.Writer,
+	Queue func(at queue.Connection, command string, writes bool, stdout, stderr io.Writer,
 		do func(context.Context, Queue) (int, error)) (int, error)
 	// Serve serves the workbench until ctx ends.
 	Serve func(ctx context.Context, stdout io.Writer, o workbench.Options) error
@@ -46,7 +46,10 @@ type Queue interface {
 	Work(ctx context.Context, o queue.WorkerOptions) error
 	Schedule(ctx context.Context, to string) error
 	ChangeSchedule(ctx context.Context, notebook string, pause bool, reason string) error
-	Rows(ctx context.Context) error
+
+	SubmitRow(ctx context.Context, spec *queue.Spec) <-chan queue.RowEnd
+	FollowRows(ctx context.Context)
+	CancelRows(ctx context.Context, why string)
 
 	List(ctx context.Context, f queue.Filter, asJSON bool) error
 	Verify(ctx context.Context, mend bool) (int, error)
@@ -71,12 +74,13 @@ type Queue interface {
 	ListMutes(ctx context.Context, asJSON bool) error
 }
 
-// serverCommands are the commands of markmill-server, with all below them. approve and deny start it for a job.
+// serverCommands are the commands of markmill-server, with all below them. approve and deny start it for a job, resume
+// for a sweep whose rows are jobs.
 var serverCommands = []string{"queue", "schedule serve", "health alerts", "serve"}
 
 // servesBelow reports whether markmill-server has a command of this name, or one below it.
 func servesBelow(path string) bool {
-	return path == "approve" || path == "deny" || slices.ContainsFunc(serverCommands, func(s string) bool {
+	return path == "approve" || path == "deny" || path == "resume" || slices.ContainsFunc(serverCommands, func(s string) bool {
 		return s == path || strings.HasPrefix(s, path+" ")
 	})
 }
@@ -94,7 +98,7 @@ func (a *app) startsServer(c *cobra.Command, words []string) {
 	}
 }
 
-// becomeServer starts markmill-server in the place of this program.
+// becomeServer starts markmill-server with the words of a command line, in the place of this program.
 func (a *app) becomeServer(words []string) error {
 	program, err := beside(serverProgram)
 	if err != nil {
@@ -156,7 +160,7 @@ func (a *app) useQueue(command string, at queue.Connection, writes bool, do queu
 	if at.Program, err = a.program(); err != nil {
 		return err
 	}
-	code, err := a.server.Queue(at, command, writes, a.stdin, a.stdout, a.stderr, do)
+	code, err := a.server.Queue(at, command, writes, a.stdout, a.stderr, do)
 	if err != nil {
 		return err
 	}

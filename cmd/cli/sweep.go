@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -224,16 +223,8 @@ func (a *app) runSweep(ctx context.Context, s *sweep.Sweep, o *runOptions) error
 			fmt.Fprintln(a.stderr, a.sweepLine(s.Row(row), end, left))
 		}
 	}
-	rows, err := a.queueRows(&o.sweep.queue, key != "", s)
+	done, err := a.runRows(ctx, &o.sweep.queue, key != "", s)
 	if err != nil {
-		return err
-	}
-	done, err := s.Run(ctx)
-	stopped := ""
-	if ctx.Err() == nil { // else a resumed sweep goes on with the jobs
-		stopped = "the sweep " + string(s.ID()) + " ended at a run that did not pass"
-	}
-	if err = errors.Join(err, rows.end(stopped)); err != nil {
 		return err
 	}
 	var ran []runs.RunID

@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +14,6 @@ import (
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
 	"markmill/runs"
 )
@@ -30,25 +25,48 @@ type rowOptions struct {
 	name string // of the queue; "" runs them here
 }
 
-// sweepQueue submits the rows of a sweep, through one process of markmill-server.
+// sweepQueue submits the rows of a sweep.
 type sweepQueue struct {
-	spec  queue.Spec // of all rows
-	eng   *engine.Engine
-	keys  map[string]string // of singletons: the job of the row
-	root  string            // of the repository
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-
-	mu    sync.Mutex
-	waits map[string]chan queue.RowEnd // by job
-	ended error                        // why the program has ended
+	spec queue.Spec // of all rows
+	eng  *engine.Engine
+	keys map[string]string // of singletons: the job of the row
+	root string            // of the repository
 }
 
-// queueRows starts the program, and has the sweep use it. It returns nil for a sweep whose rows run here.
-func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep) (*sweepQueue, error) {
+// runRows runs a sweep, and if it has a queue, its rows as jobs. Jobs that have not ended go on, unless the sweep ends
+// at a run that did not pass.
+func (a *app) runRows(ctx context.Context, o *rowOptions, signed bool, s *sweep.Sweep) (done *runs.Sweep, err error) {
 	if o.name == "" {
-		return nil, nil
+		return s.Run(ctx)
 	}
+	rows, err := a.queueRows(o, signed, s)
+	if err != nil {
+		return nil, err
+	}
+	o.repo = rows.root
+	at, err := a.connection(&o.queueOptions)
+	if err != nil {
+		return nil, err
+	}
+	err = a.useQueue("queue submit", at, true, func(_ context.Context, q Queue) (int, error) { // ctx ends with a signal, too
+		following, stop := context.WithCancel(context.WithoutCancel(ctx))
+		var group sync.WaitGroup
+		group.Go(func() { q.FollowRows(following) })
+		s.Work.Elsewhere = func(row int, req engine.Request) (sweep.Arrival, error) {
+			return rows.submit(following, q, queue.IDOf(fmt.Sprintf("%s-%d", s.ID(), row)), req)
+		}
+		done, err = s.Run(ctx)
+		stop()
+		group.Wait()
+		if ctx.Err() == nil { // else a resumed sweep goes on with the jobs
+			q.CancelRows(context.WithoutCancel(ctx), "the sweep "+string(s.ID())+" ended at a run that did not pass")
+		}
+		return exitPass, err
+	})
+	return done, err
+}
+
+func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep) (*sweepQueue, error) {
 	if err := queue.CheckName("--queue", o.name); err != nil {
 		return nil, err
 	}
@@ -68,66 +86,18 @@ func (a *app) queueRows(o *rowOptions, signed bool, s *sweep.Sweep) (*sweepQueue
 	if err != nil {
 		host = "unknown"
 	}
-	q := &sweepQueue{waits: map[string]chan queue.RowEnd{}, root: s.Engine.Source.Root(), eng: s.Engine,
-		keys: map[string]string{},
+	return &sweepQueue{root: s.Engine.Source.Root(), eng: s.Engine, keys: map[string]string{},
 		spec: queue.Spec{Queue: o.name, Priority: queue.Priority(o.priority), Labels: o.labels, Retries: o.retries,
 			Repository: at, Signed: signed,
 			Project: filepath.Base(s.Engine.Source.Root()), By: a.userName(),
-			Email: s.Engine.Source.Email(), Host: host}}
-	o.repo = q.root
-	if q.cmd, err = a.serverWith(&o.queueOptions, "queue", "rows"); err != nil {
-		return nil, err
-	}
-	out, err := q.cmd.StdoutPipe()
-	if err == nil {
-		q.stdin, err = q.cmd.StdinPipe()
-	}
-	if err == nil {
-		err = q.cmd.Start()
-	}
-	if err != nil {
-		return nil, err
-	}
-	go q.read(out)
-	s.Work.Elsewhere = func(row int, req engine.Request) (sweep.Arrival, error) {
-		return q.row(queue.IDOf(fmt.Sprintf("%s-%d", s.ID(), row)), req)
-	}
-	return q, nil
+			Email: s.Engine.Source.Email(), Host: host}}, nil
 }
 
-// read hands out what the program says.
-func (q *sweepQueue) read(out io.Reader) {
-	lines := bufio.NewReader(out)
-	for {
-		line, err := lines.ReadBytes('\n')
-		var end queue.RowEnd
-		if err == nil {
-			err = codec.Unmarshal(line, &end)
-		}
-		q.mu.Lock()
-		if err != nil {
-			if q.ended = err; errors.Is(err, io.EOF) {
-				q.ended = errors.New("markmill-server has ended")
-			}
-			for _, wait := range q.waits {
-				close(wait)
-			}
-			clear(q.waits)
-			q.mu.Unlock()
-			return
-		}
-		if wait := q.waits[end.Job]; wait != nil {
-			wait <- end
-			delete(q.waits, end.Job)
-		}
-		q.mu.Unlock()
-	}
-}
-
-// row submits a row, unless it was.
-func (q *sweepQueue) row(job string, req engine.Request) (_ sweep.Arrival, err error) {
-	spec, wait := q.spec, make(chan queue.RowEnd, 1)
+// submit submits a row, unless it was.
+func (q *sweepQueue) submit(ctx context.Context, to Queue, job string, req engine.Request) (sweep.Arrival, error) {
+	spec := q.spec
 	spec.ID, spec.Base = job, cmp.Or(req.Base, "HEAD")
+	var err error
 	if spec.Output, err = outputIn(q.root, req.Output); err != nil {
 		return nil, err
 	}
@@ -137,30 +107,15 @@ func (q *sweepQueue) row(job string, req engine.Request) (_ sweep.Arrival, err e
 	}
 	req.ID, req.Repository, req.Output, req.Base = "", "", "", ""
 	spec.Request = req
-	line, err := codec.Marshal(queue.RowCall{Spec: &spec})
-	if err != nil {
-		return nil, err
-	}
-	q.mu.Lock()
-	if err = q.ended; err == nil {
-		q.waits[job] = wait
-		_, err = q.stdin.Write(append(line, '\n'))
-	}
-	q.mu.Unlock()
+	ended := to.SubmitRow(ctx, &spec)
 	return func(ctx context.Context) (runs.RunID, string, error) {
 		select {
 		case <-ctx.Done():
 			return "", "", context.Cause(ctx)
-		case end, ok := <-wait:
-			switch {
-			case !ok:
-				return "", "", q.ended
-			case end.Error != "":
-				return "", "", errors.New(end.Error)
-			}
-			return end.Run, cmp.Or(end.Reason, string(end.State)), nil
+		case end := <-ended:
+			return end.Run, cmp.Or(end.Reason, string(end.State)), end.Err
 		}
-	}, err
+	}, nil
 }
 
 // singleton is that of a row. Rows of the same key would leave out or cancel each other: only overlap: queue has all of
@@ -185,18 +140,6 @@ func (q *sweepQueue) singleton(job string, req engine.Request) (*queue.Singleton
 	}
 	q.keys[one.Key] = job
 	return one, nil
-}
-
-// end ends the program. The jobs go on, unless cancel says why they do not.
-func (q *sweepQueue) end(cancel string) error {
-	if q == nil {
-		return nil
-	}
-	line, err := codec.Marshal(queue.RowCall{Cancel: cancel})
-	if err == nil && cancel != "" {
-		_, _ = q.stdin.Write(append(line, '\n')) // the program may have ended
-	}
-	return errors.Join(err, q.stdin.Close(), q.cmd.Wait())
 }
 
 // again is the option that goes on with the jobs of a sweep.

@@ -16,9 +16,9 @@ import (
 
 func main() {
 	os.Exit(cli.Main(&cli.Server{Serve: serve.Serve, AddToken: serve.AddToken,
-		Queue: func(at jobs.Connection, command string, writes bool, stdin io.Reader, stdout, stderr io.Writer,
+		Queue: func(at jobs.Connection, command string, writes bool, stdout, stderr io.Writer,
 			do func(context.Context, cli.Queue) (int, error)) (int, error) {
-			return queue.Use(at, command, writes, stdin, stdout, stderr,
+			return queue.Use(at, command, writes, stdout, stderr,
 				func(ctx context.Context, c *queue.Client) (int, error) { return do(ctx, c) })
 		}}))
 }

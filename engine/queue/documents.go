@@ -80,19 +80,12 @@ type Shown struct {
 	Entries []Event               `json:"entries"`
 }
 
-// RowCall is one request to a sweep of jobs: submit a row, or cancel those that have not ended, and end.
-type RowCall struct {
-	Spec   *Spec  `json:"spec,omitempty"`
-	Cancel string `json:"cancel,omitzero"` // why
-}
-
 // RowEnd is a row of a sweep whose job has ended, and whose record is in the store.
 type RowEnd struct {
-	Job    string     `json:"job"`
-	State  State      `json:"state"`
-	Run    runs.RunID `json:"run,omitzero"` // "" for a job that left no record
-	Reason string     `json:"reason,omitzero"`
-	Error  string     `json:"error,omitzero"` // nothing became of the row
+	State  State
+	Run    runs.RunID // "" for a job that left no record
+	Reason string
+	Err    error // nothing became of the row
 }
 
 // Pause is a paused queue: workers take no jobs of it.

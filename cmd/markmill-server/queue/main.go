@@ -30,13 +30,13 @@ const (
 type Client struct {
 	queue.Connection
 	Queue          *jetstream.Queue
-	stdin          io.Reader
 	stdout, stderr io.Writer
+	rows           rows
 }
 
 // Use connects to a queue as a command, calls do, and returns its exit code. A signal ends the context of do; the
 // second one ends the program. writes says that larger files may be put into the queue.
-func Use(at queue.Connection, command string, writes bool, stdin io.Reader, stdout, stderr io.Writer,
+func Use(at queue.Connection, command string, writes bool, stdout, stderr io.Writer,
 	do func(context.Context, *Client) (int, error)) (int, error) {
 	ctx, stop := interruptible()
 	defer stop()
@@ -45,7 +45,7 @@ func Use(at queue.Connection, command string, writes bool, stdin io.Reader, stdo
 		return 0, err
 	}
 	defer c.Queue.Close()
-	c.stdin, c.stdout, c.stderr = stdin, stdout, stderr
+	c.stdout, c.stderr = stdout, stderr
 	code, err := do(ctx, c)
 	if caught, ok := errors.AsType[engine.Interrupt](err); ok {
 		return 128 + caught.Signal, nil
