@@ -1,4 +1,4 @@
-// The official TypeScript SDK as a client of markmill mcp serve serve: node client.mjs MARKMILL.
+// The official TypeScript SDK as a client of markmill mcp serve: node client.mjs MARKMILL.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ git("add", "-A");
 git("commit", "-q", "-m", "begin");
 
 const client = new Client({ name: "peer", version: "1" });
-const server = { command: program, args: ["mcp", "--repo", root], env: { ...process.env } };
+const server = { command: program, args: ["mcp", "serve", "--repo", root], env: { ...process.env } };
 await client.connect(new StdioClientTransport(server));
 const { tools } = await client.listTools(); // with it the client holds results to the schemas of the tools
 assert(JSON.stringify(tools).length < 16 << 10 && tools.every((t) => t.title));

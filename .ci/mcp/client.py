@@ -1,4 +1,4 @@
-"""The official Python SDK as a client of markmill mcp serve serve: python client.py MARKMILL."""
+"""The official Python SDK as a client of markmill mcp serve: python client.py MARKMILL."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ program = os.path.abspath(sys.argv[1])
 
 async def main():
     root = repository()
-    server = StdioServerParameters(command=program, args=["mcp", "--repo", root], env=dict(os.environ))
+    server = StdioServerParameters(command=program, args=["mcp", "serve", "--repo", root], env=dict(os.environ))
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
         listed = await session.list_tools()

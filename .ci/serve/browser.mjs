@@ -140,7 +140,7 @@ try {
     return new URL(page.url()).pathname;
   };
   const worker = () => {
-    const p = spawn(markmill, ["worker", "--lease", "3s"], { cwd: root, stdio: "ignore" });
+    const p = spawn(markmill, ["queue", "worker", "--lease", "3s"], { cwd: root, stdio: "ignore" });
     workers.push(p);
     return p;
   };

@@ -19,7 +19,7 @@ import (
 	"markmill/runs"
 )
 
-// agentClients are the agents as clients of markmill mcp serve serve: the files of their configuration below their home, with the
+// agentClients are the agents as clients of markmill mcp serve: the files of their configuration below their home, with the
 // lines of docs/mcp.md, and how they are started.
 var agentClients = map[string]struct {
 	args  []string
@@ -34,7 +34,7 @@ var agentClients = map[string]struct {
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ENABLE_TOOL_SEARCH=false",
 			// The first request waits for the server, however busy the machine is.
 			"MCP_TIMEOUT=120000", "MCP_CONNECT_TIMEOUT_MS=120000", "MCP_CONNECTION_NONBLOCKING=0"},
-		files: map[string]string{"mcp.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp"]}`},
+		files: map[string]string{"mcp.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp", "serve"]}`},
 		hook:  "settings.json",
 	},
 	"codex": {
@@ -48,7 +48,7 @@ base_url = "{URL}/v1"
 wire_api = "responses"
 LINE [mcp_servers.markmill]
 LINE command = "markmill"
-LINE args = ["mcp"]
+LINE args = ["mcp", "serve"]
 LINE tool_timeout_sec = 3600
 default_tools_approval_mode = "approve"
 startup_timeout_sec = 120
@@ -62,7 +62,7 @@ startup_timeout_sec = 120
 		files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
 			`"telemetry":{"enabled":false},"privacy":{"usageStatisticsEnabled":false},` +
 			`"general":{"disableAutoUpdate":true,"disableUpdateNag":true}}`,
-			"repo:.gemini/settings.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp"], "ti`},
+			"repo:.gemini/settings.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp", "serve"], "ti`},
 	},
 	"opencode": {
 		args: []string{"run", "--model", "scripted/scripted", "Fix task.md."},
@@ -77,7 +77,7 @@ startup_timeout_sec = 120
 }
 
 // TestAgentsAsClients: the real agents, with the lines of docs/mcp.md and a scripted model, run a notebook over
-// markmill mcp serve serve, read why it failed, mend it, run it again, look at the change, and cannot approve another. Sent back by
+// markmill mcp serve, read why it failed, mend it, run it again, look at the change, and cannot approve another. Sent back by
 // their Stop hook while an output is outdated, claude and codex run it, and may stop.
 func TestAgentsAsClients(t *testing.T) {
 	modules := os.Getenv("MARKMILL_AGENTS")

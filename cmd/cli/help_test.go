@@ -97,14 +97,14 @@ func TestVersionWords(t *testing.T) {
 	}
 }
 
-// docs/for-agents.md, which markmill help agents prints, is short enough to be read whole.
+// docs/for-agents.md, which markmill agent guide prints, is short enough to be read whole.
 func TestForAgents(t *testing.T) {
 	if n := strings.Count(forAgents, "\n"); n > 40 {
 		t.Errorf("it has %d lines", n)
 	}
 	for _, fact := range []string{"only with an id or a tag", "`.test`", "require", "exit 0 proves little",
 		"expect-exit", ".no-change",
-		"dirty_ending_tree", "not exported in bash", "glue --json", "--dirty include", "runs log last STEP",
+		"dirty_ending_tree", "not exported in bash", "glue --json", "--dirty include", "show last --log=STEP",
 		"3 blocked"} {
 		if !strings.Contains(forAgents, fact) {
 			t.Errorf("it does not say: %s", fact)

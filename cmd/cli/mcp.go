@@ -39,7 +39,7 @@ copied files and network, unless it stands byte for byte in the commit that is c
 --allow lifts parts of that: unsandboxed, in-place, secrets, copy, network.
 
 Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not there.`,
-		Example: "  claude mcp add markmill -- markmill mcp serve serve serve\n  codex mcp add markmill -- markmill mcp serve serve serve --repo " +
+		Example: "  claude mcp add markmill -- markmill mcp serve\n  codex mcp add markmill -- markmill mcp serve --repo " +
 			"/src/project",
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, _, err := a.served(repo)
@@ -59,7 +59,7 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not t
 			if why, lift := floor.Unheld(func(need sandbox.Need) sandbox.Offer {
 				return sandbox.Probe(c.Context(), self, need)
 			}); why != "" {
-				o.Notice = why + ". Runs are blocked; an operator lifts that with markmill mcp serve serve serve --allow " + lift
+				o.Notice = why + ". Runs are blocked; an operator lifts that with markmill mcp serve --allow " + lift
 				a.tell("markmill: %s\n", plain.Escape(o.Notice))
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -85,7 +85,7 @@ func newMCPClient(t *testing.T, root string) *mcpClient {
 	return startMCPClient(t, mcpOptions(t, root))
 }
 
-// mcpOptions are those of a server that markmill mcp serve serve starts now.
+// mcpOptions are those of a server that markmill mcp serve starts now.
 func mcpOptions(t *testing.T, root string, allow ...string) mcp.Options {
 	t.Helper()
 	head, err := exec.Command("git", "-C", root, "rev-parse", "HEAD").Output()
@@ -618,7 +618,7 @@ func TestMCPCancel(t *testing.T) {
 // the server.
 func TestMCPProgram(t *testing.T) {
 	root := mcpRepository(t)
-	cmd := exec.Command(builtProgram(t), "mcp", "--repo", root)
+	cmd := exec.Command(builtProgram(t), "mcp", "serve", "--repo", root)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

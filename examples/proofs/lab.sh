@@ -11,7 +11,7 @@ lab() {
 	(
 		cd "$at"
 		[ -z "$2" ] || echo "policy: {$2}" >markmill.yaml
-		markmill agents admit "$agent" ${program:+--program "$program"} ${model:+--model "$model"} \
+		markmill agent admit "$agent" ${program:+--program "$program"} ${model:+--model "$model"} \
 			${endpoint:+--endpoint "$endpoint"} ${credential:+--credential "$credential"} >&2
 		echo "$at" >origin.txt
 		task fix "$fix"
@@ -60,7 +60,7 @@ run = json.load(sys.stdin)
 print(run["status"], *(b["code"] for b in run.get("blockers") or [] if not b.get("consequence")))') || true
 	echo "markmill run $*: $got"
 	case " $got " in
-	" $want "*) markmill runs verify last >/dev/null ;;
+	" $want "*) markmill verify last >/dev/null ;;
 	*)
 		echo "expected: $want" >&2
 		cat "$TMPDIR/messages" >&2

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// agent answers clients of MCP with the tools of markmill mcp that their role has.
+// agent answers clients of MCP with the tools of markmill mcp serve that their role has.
 func (s *server) agent(w http.ResponseWriter, r *http.Request) { s.agents.ServeHTTP(w, r) }
 
 // agentOf says who a client of MCP is, and whether it may only read. With another role it is another client.

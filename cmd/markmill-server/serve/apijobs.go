@@ -54,7 +54,7 @@ func (s *server) apiJobs(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, doc)
 }
 
-// apiJob answers with what markmill jobs show --json prints.
+// apiJob answers with what markmill queue show --json prints.
 func (s *server) apiJob(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	err := queue.CheckName("the name", id)
@@ -156,7 +156,7 @@ func (s *server) apiSchedules(w http.ResponseWriter, r *http.Request) {
 	give(w, "application/json", doc)
 }
 
-// apiChecks answers with what markmill digest --since 30d --json prints, and what is muted.
+// apiChecks answers with what markmill health digest --since 30d --json prints, and what is muted.
 func (s *server) apiChecks(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	doc := struct {

@@ -14,7 +14,7 @@ import (
 const maxCompared = 100
 
 // compare answers with the page of a comparison: of two runs as markmill diff shows them, and with how=table, or of
-// more runs, as markmill runs compare does.
+// more runs, as markmill diff --values does.
 func (s *server) compare(w http.ResponseWriter, r *http.Request) {
 	ids := r.URL.Query()["run"]
 	if len(ids) < 2 || len(ids) > maxCompared {

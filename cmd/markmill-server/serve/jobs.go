@@ -410,7 +410,7 @@ func (s *server) enqueue(ctx context.Context, in *submitted, values map[string]s
 		} `json:"job"`
 	}
 	if err := codec.Unmarshal(doc, &made); err != nil || made.Job.ID == "" {
-		return "", problem("markmill submit has not said which job it made")
+		return "", problem("markmill queue submit has not said which job it made")
 	}
 	return made.Job.ID, nil
 }

@@ -26,7 +26,7 @@ import (
 // launchTime is how long a new run has to make its record before the page answers.
 const launchTime = 20 * time.Second
 
-// inspected is what markmill inspect says of a notebook (docs/schemas/inspect.json).
+// inspected is what markmill check --show says of a notebook (docs/schemas/inspect.json).
 type inspected struct {
 	Title      string           `json:"title"`
 	Parameters []inspectedParam `json:"parameters"`

@@ -279,7 +279,7 @@ func (b *sweepBody) fill(found *runs.Sweep, t *sheet.Sheet, marks [][]sheet.Mark
 	}
 }
 
-// sweepPage answers with the page that markmill convert SWEEP writes, or markmill lanes --html.
+// sweepPage answers with the page that markmill convert SWEEP writes.
 func (s *server) sweepPage(w http.ResponseWriter, r *http.Request) {
 	dir, ok := s.findSweep(w, r)
 	if !ok {
@@ -343,7 +343,7 @@ func (s *server) apiSweeps(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, doc)
 }
 
-// apiSweep answers with what markmill runs compare --json prints of a sweep.
+// apiSweep answers with what markmill diff --values --json prints of a sweep.
 func (s *server) apiSweep(w http.ResponseWriter, r *http.Request) {
 	ids, err := s.store.Sweeps()
 	if err != nil || !slices.Contains(ids, runs.SweepID(r.PathValue("id"))) {

@@ -98,7 +98,7 @@ func partOf(v *runs.Verification, where string) int {
 	return len(proofParts) - 1
 }
 
-// proof recomputes everything of a run, as markmill runs verify does, by the keys of the last commit.
+// proof recomputes everything of a run, as markmill verify does, by the keys of the last commit.
 func (s *server) proof(record *runs.Record) (*proof, error) {
 	var head worktree.OID
 	if s.repo != nil {

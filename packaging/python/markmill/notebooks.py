@@ -77,7 +77,7 @@ def _rows(paths: tuple[PathLike, ...], *options: str) -> list[dict[str, Any]]:
 
 
 def _scraps(paths: tuple[PathLike, ...], *options: str) -> dict[str, Any]:
-    answer = call(["scraps", "--json", *options, "--", *(os.fspath(path) for path in paths)])
+    answer = call(["notebook", "scraps", "--json", *options, "--", *(os.fspath(path) for path in paths)])
     document = answer.document()
     answer.check()
     return document
