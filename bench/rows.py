@@ -268,7 +268,8 @@ def parse(b, fences=38_000, size=10_000_000):
 def strip(b):
     generate.outputs_input(b.folder, "outputs")
     notebook, proof = b.input("outputs.ipynb"), '"source": "x = 199"'
-    contenders = [Contender("markmill notebook strip", [b.programs.markmill, "notebook", "strip", "--stdout", notebook], b.folder,
+    argv = [b.programs.markmill, "notebook", "strip", "--stdout", notebook]
+    contenders = [Contender("markmill notebook strip", argv, b.folder,
                             stdout=b.input("ours.ipynb"), proof=(b.input("ours.ipynb"), proof))]
     if b.programs.peers:
         contenders.append(Contender("nbstripout", [b.programs.peers, "-m", "nbstripout", "--keep-id", "-t", notebook],

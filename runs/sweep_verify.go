@@ -165,7 +165,7 @@ func (s Store) emptySweeps(gone map[RunID]bool) (empty []SweepID, err error) {
 		dir := filepath.Join(s.sweeps(), string(id))
 		sweep, err := LoadSweep(dir)
 		if err != nil || Alive(dir) {
-			continue // runs verify says what is wrong with it
+			continue // verify says what is wrong with it
 		}
 		left := slices.ContainsFunc(sweep.Rows, func(row SweepState) bool {
 			_, err := os.Stat(s.Path(row.Run))

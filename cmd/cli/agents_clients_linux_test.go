@@ -19,8 +19,8 @@ import (
 	"markmill/runs"
 )
 
-// agentClients are the agents as clients of markmill mcp serve: the files of their configuration below their home, with the
-// lines of docs/mcp.md, and how they are started.
+// agentClients are the agents as clients of markmill mcp serve: the files of their configuration below their home, with
+// the lines of docs/mcp.md, and how they are started.
 var agentClients = map[string]struct {
 	args  []string
 	env   []string
@@ -77,8 +77,8 @@ startup_timeout_sec = 120
 }
 
 // TestAgentsAsClients: the real agents, with the lines of docs/mcp.md and a scripted model, run a notebook over
-// markmill mcp serve, read why it failed, mend it, run it again, look at the change, and cannot approve another. Sent back by
-// their Stop hook while an output is outdated, claude and codex run it, and may stop.
+// markmill mcp serve, read why it failed, mend it, run it again, look at the change, and cannot approve another. Sent
+// back by their Stop hook while an output is outdated, claude and codex run it, and may stop.
 func TestAgentsAsClients(t *testing.T) {
 	modules := os.Getenv("MARKMILL_AGENTS")
 	if modules == "" {

@@ -43,9 +43,10 @@ func TestDocumentedCommands(t *testing.T) {
 			return err
 		}
 		kind := filepath.Ext(name)
-		if strings.HasSuffix(name, ".out.md") || strings.HasSuffix(name, "_test.go") ||
-			!strings.Contains(" .go .md .json .yml .yaml .py .js .sh .service .timer ", " "+kind+" ") {
-			return nil
+		info, err := entry.Info()
+		if err != nil || info.Size() > 1<<20 || strings.HasSuffix(name, ".out.md") || strings.HasSuffix(name, "_test.go") ||
+			kind != "" && !strings.Contains(".go .md .json .yml .yaml .py .js .mjs .sh .service .timer ", kind+" ") {
+			return err
 		}
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -53,6 +54,8 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		text := string(data)
 		switch {
+		case kind == "" && !strings.HasPrefix(text, "#!"):
+			return nil
 		case kind == ".go":
 			text = goTexts(t, file)
 		case name == "CHANGELOG.md": // what was released had its own commands; a table has the old ones first
@@ -90,10 +93,11 @@ func TestDocumentedCommands(t *testing.T) {
 }
 
 // argumentLists writes a command line in lists of words, as programs and settings have it, with spaces.
-var argumentLists = strings.NewReplacer(`", "args": ["`, " ", "\"\nargs = [\"", " ", `", "`, " ", `"],`, "\n", `"]`, "\n")
+var argumentLists = strings.NewReplacer(`", "args": ["`, " ", "\"\nargs = [\"", " ", `", "`, " ", "[markmill, ", "markmill ",
+	`"],`, "\n", `"]`, "\n")
 
 var (
-	namedCommand = regexp.MustCompile(`(?m)(?:^|[^.\w-])markmill(?:-server)? `)
+	namedCommand = regexp.MustCompile(`(?m)(?:^|[^.\w-])markmill(?:-server)?"? `)
 	endOfLine    = regexp.MustCompile("(?s)(\n|`|markmill ).*")
 	oldCommand   = regexp.MustCompile("(?m)^\\| `[^|]*\\|")
 	placeholder  = regexp.MustCompile(`=?\{\d?\}`)

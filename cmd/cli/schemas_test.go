@@ -47,7 +47,7 @@ func jsonDocuments() map[string]struct {
 	}
 	return map[string]one{
 		"run": {reflect.TypeFor[runDocument](),
-			"What markmill run, runs resume, runs show and show RUN print: report.json of the run, and what a " +
+			"What markmill run, resume and show RUN print: report.json of the run, and what a " +
 				"program needs to go on"},
 		"notebook":   {reflect.TypeFor[shownNotebook](), "What markmill show FILE prints"},
 		"runs-list":  {reflect.TypeFor[listedRuns](), "What markmill list prints, the newest run first"},
@@ -58,7 +58,8 @@ func jsonDocuments() map[string]struct {
 			"What markmill runs push and runs pull print: the runs that were sent or taken, and those that the other " +
 				"side had"},
 		"bisect": {reflect.TypeFor[bisect.Result](),
-			"What markmill notebook bisect prints: the first bad commit, or the commits that it is one of, and every commit " +
+			"What markmill notebook bisect prints: the first bad commit, or the commits that it is one of, and every " +
+				"commit " +
 				"that was asked"},
 		"sweep": {reflect.TypeFor[sweepDocument](),
 			"What markmill run prints for a sweep, and so does markmill resume SWEEP"},
@@ -110,7 +111,7 @@ func jsonDocuments() map[string]struct {
 			"What markmill agent summary prints: what is proven of each coding agent, whether it is active, " +
 				"and what is to be done"},
 		"jobs":   {reflect.TypeFor[queue.List](), "What markmill queue list prints"},
-		"job":    {reflect.TypeFor[queue.Shown](), "What markmill queue show, jobs fetch and submit print"},
+		"job":    {reflect.TypeFor[queue.Shown](), "What markmill queue show, queue fetch and submit print"},
 		"slo":    {reflect.TypeFor[digest.Levels](), "What markmill health slo prints"},
 		"digest": {reflect.TypeFor[digest.Digest](), "What markmill health digest prints"},
 		"mutes":  {reflect.TypeFor[queue.Mutes](), "What markmill health alerts mutes prints: what is muted now"},
