@@ -138,7 +138,7 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) {
 	s.page(w, r, "job", b.Notebook, b)
 }
 
-// addLines adds whole lines of a journal to what is known of a run. It is for looking at; jobs fetch verifies.
+// addLines adds whole lines of a journal to what is known of a run. It is for looking at; queue fetch verifies.
 func addLines(folded *runs.Run, journal []byte) {
 	for line := range bytes.Lines(journal) {
 		var event runs.Event
