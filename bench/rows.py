@@ -268,7 +268,8 @@ def parse(b, fences=38_000, size=10_000_000):
 def strip(b):
     generate.outputs_input(b.folder, "outputs")
     notebook, proof = b.input("outputs.ipynb"), '"source": "x = 199"'
-    contenders = [Contender("markmill strip", [b.programs.markmill, "notebook", "strip", "--stdout", notebook], b.folder,
+    argv = [b.programs.markmill, "notebook", "strip", "--stdout", notebook]
+    contenders = [Contender("markmill notebook strip", argv, b.folder,
                             stdout=b.input("ours.ipynb"), proof=(b.input("ours.ipynb"), proof))]
     if b.programs.peers:
         contenders.append(Contender("nbstripout", [b.programs.peers, "-m", "nbstripout", "--keep-id", "-t", notebook],
@@ -277,8 +278,8 @@ def strip(b):
     costs = b.compare("strip of 20 MB", contenders)
     size = os.path.getsize(notebook) / 1e6
     return Row(f"Outputs taken out of a Jupyter notebook of {size:.0f} MB", costs, [
-        Figure("markmill strip, wall", walls(costs, "markmill strip") * 1e3, "ms", 60),
-        *ratios(costs, "nbstripout", "markmill strip")])
+        Figure("markmill notebook strip, wall", walls(costs, "markmill notebook strip") * 1e3, "ms", 60),
+        *ratios(costs, "nbstripout", "markmill notebook strip")])
 
 
 def kernel(b):
@@ -544,7 +545,7 @@ def watch(b):
         noticed, begun = watched(b, repository)
         figures += [Figure(f"{files:,} files: rename → announced", median(noticed) * 1e3, "ms", 50),
                     Figure(f"{files:,} files: rename → run.started", median(begun) * 1e3, "ms")]
-    return Row("A save in markmill watch", {}, figures)
+    return Row("A save in markmill run --watch", {}, figures)
 
 
 def watched(b, repository):
@@ -558,7 +559,7 @@ def watched(b, repository):
             for line in process.stderr:
                 if word in line:
                     return time.perf_counter()
-            raise RuntimeError("markmill watch ended")
+            raise RuntimeError("markmill run --watch ended")
         until("waiting")
         for i in range(b.rounds):
             generate.write(repository, "0/next", f"round {i}\n")

@@ -11,7 +11,7 @@ from rows import Contender, Figure, Row, ratios, walls
 
 
 def warm(b, most=40):
-    """markmill submit --wait on a warm worker, beside markmill run and papermill, of the same notebook over ipykernel."""
+    """markmill queue submit --wait on a warm worker, beside markmill run and papermill, of the same notebook over ipykernel."""
     if not b.programs.peers:
         b.say("  the row of the warm lane is left out: bench/setup puts ipykernel")
         return []
@@ -25,7 +25,7 @@ def warm(b, most=40):
     outs = [b.input("lane.run.md"), b.input("lane.submit.md")]
     here = ["-k", "jupyter:python3", "lane.md"]
     pause = ["sleep", "1.5"]  # in which the worker starts the next interpreter
-    names = ["markmill run", "markmill submit --wait, a warm worker"]
+    names = ["markmill run", "markmill queue submit --wait, a warm worker"]
     contenders = [Contender(names[0], [*prefix, "run", *here, outs[0]], repository, proof=(outs[0], last), before=pause),
                   Contender(names[1], [*prefix, "queue", "submit", "--wait", *here, outs[1]], repository, proof=(outs[1], last),
                             before=pause),

@@ -42,7 +42,7 @@ func VerifySweep(dir string, render RenderFunc, signers Signers) (*SweepVerifica
 		find(JournalFile, "is of %s, and the folder is called %s", sweep.Started.SweepID, filepath.Base(abs))
 	}
 	if done := sweep.Completed; done == nil {
-		v.Notes = append(v.Notes, "the sweep is not completed: markmill run --resume "+string(sweep.Started.SweepID)+
+		v.Notes = append(v.Notes, "the sweep is not completed: markmill resume "+string(sweep.Started.SweepID)+
 			" runs what is missing")
 	} else if want := sweep.Verdict(max(0, done.ExitCode-128)); done.Status != want.Status ||
 		done.ExitCode != want.ExitCode || done.Picked != want.Picked {

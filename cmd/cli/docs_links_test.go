@@ -107,6 +107,12 @@ func walk(t *testing.T, file string, visit func(mdast.Node, []byte)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inMarkdown(string(src), visit)
+}
+
+// inMarkdown visits the nodes of a document.
+func inMarkdown(doc string, visit func(mdast.Node, []byte)) {
+	src := []byte(doc)
 	_ = mdast.Walk(goldmark.New().Parser().Parse(text.NewReader(src)),
 		func(n mdast.Node, entering bool) (mdast.WalkStatus, error) {
 			if entering {

@@ -52,7 +52,6 @@ Exit codes: 0 shown, 1 something cannot be read, 2 usage.`,
 		},
 	}
 	jsonFlag(c, &asJSON, "runs-maintenance")
-	c.AddCommand(a.maintenanceInstall(), a.maintenanceRemove())
 	return c
 }
 

@@ -244,7 +244,7 @@ func (w *watcher) step(id runs.RunID, f *followed) (done bool) {
 	for {
 		e, found, err := f.journal.Ready()
 		if err != nil {
-			return true // runs list shows that it is damaged
+			return true // list shows that it is damaged
 		}
 		if !found {
 			break

@@ -187,7 +187,7 @@ func (s *server) job(w http.ResponseWriter, r *http.Request) error {
 	return s.page(w, r, "job", b.Notebook, b)
 }
 
-// addLines adds whole lines of a journal to what is known of a run. It is for looking at; jobs fetch verifies.
+// addLines adds whole lines of a journal to what is known of a run. It is for looking at; queue fetch verifies.
 func addLines(folded *runs.Run, journal []byte) {
 	for line := range bytes.Lines(journal) {
 		var event runs.Event

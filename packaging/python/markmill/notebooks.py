@@ -64,7 +64,7 @@ def read_notebooks(*paths: PathLike) -> dict[str, Notebook]:
 
 
 def scraps_dataframe(*paths: PathLike) -> pandas.DataFrame:
-    """Returns the table of markmill notebook scraps: a row a notebook with its parameters and scraps (this needs pandas)."""
+    """Returns the table of markmill notebook scraps: a row for each notebook, with its values (this needs pandas)."""
     import pandas
 
     document = _scraps(paths)
