@@ -29,7 +29,7 @@ type goldenCase struct {
 }
 
 func goldenCases(t *testing.T) (values, names []goldenCase) {
-	raw, err := os.ReadFile("../../notebooks/inject/testdata/papermill/cases.json")
+	raw, err := os.ReadFile("../../notebooks/testdata/papermill/cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}

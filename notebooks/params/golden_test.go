@@ -49,7 +49,7 @@ type goldenCall struct {
 // papermillGolden reads the recorded cases.
 func papermillGolden(t *testing.T) goldenCases {
 	t.Helper()
-	data, err := os.ReadFile("../inject/testdata/papermill/cases.json")
+	data, err := os.ReadFile("../testdata/papermill/cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}
