@@ -1,12 +1,14 @@
-package notebooks
+package notebooks_test
 
 import (
 	"slices"
 	"testing"
+
+	"markmill/notebooks"
 )
 
 func TestMarkers(t *testing.T) {
-	for code, want := range map[string]Markers{
+	for code, want := range map[string]notebooks.Markers{
 		"# NBVAL_SKIP\n1":                                           {Skip: true},
 		"1\n   ##  NBVAL_RAISES_EXCEPTION \r\n":                     {Raises: true},
 		"// NBVAL_CHECK_OUTPUT":                                     {Check: true},
@@ -17,7 +19,7 @@ func TestMarkers(t *testing.T) {
 		"x = '''\nNBVAL_SKIP\n'''\nprint(1) # NBVAL_SKIP\n# NBVAL_SKIP it\n/ NBVAL_SKIP\n# nbval_skip": {},
 		"": {},
 	} {
-		if got := (&Step{Code: []byte(code)}).Markers(); got != want {
+		if got := (&notebooks.Step{Code: []byte(code)}).Markers(); got != want {
 			t.Errorf("%q: %+v, want %+v", code, got, want)
 		}
 	}
@@ -25,10 +27,12 @@ func TestMarkers(t *testing.T) {
 
 // TestApplyMarkers: tags are added once, and only those that concern a run.
 func TestApplyMarkers(t *testing.T) {
-	nb := &Notebook{Steps: []*Step{{Code: []byte("# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n# NBVAL_CHECK_OUTPUT\n"),
-		Tags: []string{TagSkip}}, {Code: []byte("# NBVAL_RAISES_EXCEPTION")}}}
+	nb := &notebooks.Notebook{Steps: []*notebooks.Step{{
+		Code: []byte("# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n# NBVAL_CHECK_OUTPUT\n"),
+		Tags: []string{notebooks.TagSkip}}, {Code: []byte("# NBVAL_RAISES_EXCEPTION")}}}
 	nb.ApplyMarkers()
-	if !slices.Equal(nb.Steps[0].Tags, []string{TagSkip}) || !slices.Equal(nb.Steps[1].Tags, []string{TagRaises}) {
+	if !slices.Equal(nb.Steps[0].Tags, []string{notebooks.TagSkip}) || !slices.Equal(nb.Steps[1].Tags,
+		[]string{notebooks.TagRaises}) {
 		t.Errorf("%q %q", nb.Steps[0].Tags, nb.Steps[1].Tags)
 	}
 }

@@ -1,4 +1,4 @@
-package notebooks
+package notebooks_test
 
 import (
 	"math"
@@ -8,22 +8,26 @@ import (
 
 	"pgregory.net/rapid"
 
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
 
-func textValue(s string) Value   { return Value{Type: TypeString, Text: s} }
-func intValue(s string) Value    { return Value{Type: TypeInt, Text: s} }
-func floatValue(f float64) Value { return Value{Type: TypeFloat, Float: f} }
+func textValue(s string) notebooks.Value { return notebooks.Value{Type: notebooks.TypeString, Text: s} }
+func intValue(s string) notebooks.Value  { return notebooks.Value{Type: notebooks.TypeInt, Text: s} }
+func floatValue(f float64) notebooks.Value {
+	return notebooks.Value{Type: notebooks.TypeFloat, Float: f}
+}
 
 func TestValueForms(t *testing.T) {
-	m := Value{Type: TypeMap, Entries: []Entry{{intValue("1"), textValue("a")}, {textValue("1"), textValue("b")},
-		{Value{Type: TypeNull}, floatValue(1)}}}
+	m := notebooks.Value{Type: notebooks.TypeMap, Entries: []notebooks.Entry{{intValue("1"), textValue("a")},
+		{textValue("1"), textValue("b")},
+		{notebooks.Value{Type: notebooks.TypeNull}, floatValue(1)}}}
 	for _, c := range []struct {
-		v                Value
+		v                notebooks.Value
 		json, wire, text string
 	}{
-		{Value{Type: TypeNull}, `null`, `null`, ``},
-		{Value{Type: TypeBool, Bool: true}, `true`, `true`, `true`},
+		{notebooks.Value{Type: notebooks.TypeNull}, `null`, `null`, ``},
+		{notebooks.Value{Type: notebooks.TypeBool, Bool: true}, `true`, `true`, `true`},
 		{intValue("9007199254740991"), `9007199254740991`, `9007199254740991`, `9007199254740991`},
 		{intValue("9007199254740992"), `9007199254740992`, `{"$int":"9007199254740992"}`, `9007199254740992`},
 		{intValue("-9007199254740992"), `-9007199254740992`, `{"$int":"-9007199254740992"}`, `-9007199254740992`},
@@ -35,15 +39,15 @@ func TestValueForms(t *testing.T) {
 		{floatValue(math.NaN()), `"NaN"`, `{"$float":"nan"}`, `nan`},
 		{floatValue(math.Inf(-1)), `"-Infinity"`, `{"$float":"-inf"}`, `-inf`},
 		{textValue("a\"\u2028"), "\"a\\\"\u2028\"", "\"a\\\"\u2028\"", "a\"\u2028"},
-		{Value{Type: TypeDate, Text: "2026-11-21"}, `"2026-11-21"`, `{"$date":"2026-11-21"}`, `2026-11-21`},
-		{Value{Type: TypeDuration, Text: "1h30m", Float: 5400}, `"1h30m"`,
+		{notebooks.Value{Type: notebooks.TypeDate, Text: "2026-11-21"}, `"2026-11-21"`, `{"$date":"2026-11-21"}`, `2026-11-21`},
+		{notebooks.Value{Type: notebooks.TypeDuration, Text: "1h30m", Float: 5400}, `"1h30m"`,
 			`{"$duration":5400,"text":"1h30m"}`, `1h30m`},
-		{Value{Type: TypeBytes, Text: "\xff\x00"}, `"/wA="`, `{"$bytes":"/wA="}`, `/wA=`},
-		{Value{Type: TypeSecret, Text: "hush"}, `"***"`, `{"$secret":"hush"}`, `***`},
+		{notebooks.Value{Type: notebooks.TypeBytes, Text: "\xff\x00"}, `"/wA="`, `{"$bytes":"/wA="}`, `/wA=`},
+		{notebooks.Value{Type: notebooks.TypeSecret, Text: "hush"}, `"***"`, `{"$secret":"hush"}`, `***`},
 		{m, `{"1 (int)":"a","1":"b","null":1.0}`, `{"$map":[[1,"a"],["1","b"],[null,{"$float":"1.0"}]]}`,
 			`{"1 (int)":"a","1":"b","null":1.0}`},
-		{Value{Type: TypeMap}, `{}`, `{"$map":[]}`, `{}`},
-		{Value{Type: TypeList, List: []Value{textValue("a")}}, `["a"]`, `["a"]`, `["a"]`},
+		{notebooks.Value{Type: notebooks.TypeMap}, `{}`, `{"$map":[]}`, `{}`},
+		{notebooks.Value{Type: notebooks.TypeList, List: []notebooks.Value{textValue("a")}}, `["a"]`, `["a"]`, `["a"]`},
 	} {
 		if got := string(c.v.JSON()); got != c.json {
 			t.Errorf("JSON %s, want %s", got, c.json)
@@ -55,13 +59,13 @@ func TestValueForms(t *testing.T) {
 			t.Errorf("String %s, want %s", got, c.text)
 		}
 	}
-	if s := (Value{Type: TypeSecret, Text: "hush"}); s.Reveal() != "hush" {
+	if s := (notebooks.Value{Type: notebooks.TypeSecret, Text: "hush"}); s.Reveal() != "hush" {
 		t.Errorf("Reveal %q", s.Reveal())
 	}
 }
 
 func TestSecretInsideIsMasked(t *testing.T) {
-	v := Value{Type: TypeList, List: []Value{{Type: TypeSecret, Text: "hush"}}}
+	v := notebooks.Value{Type: notebooks.TypeList, List: []notebooks.Value{{Type: notebooks.TypeSecret, Text: "hush"}}}
 	if s := string(v.JSON()) + v.String(); strings.Contains(s, "hush") {
 		t.Error(s)
 	}
@@ -75,21 +79,23 @@ func TestParseWireRefuses(t *testing.T) {
 		`{"$int":"007"}`, `{"$int":"x"}`,
 		`{"$float":"abc"}`, `{"$what":"x"}`, `{"$date":"a","text":"b"}`, `[1`, `{"$bytes":"*"}`,
 		`{"$duration":"x","text":"y"}`} {
-		if v, err := ParseWire([]byte(bad)); err == nil {
+		if v, err := notebooks.ParseWire([]byte(bad)); err == nil {
 			t.Errorf("%s is read as %s", bad, v.Wire())
 		}
 	}
 }
 
 func TestEqual(t *testing.T) {
-	a := Value{Type: TypeMap, Entries: []Entry{{textValue("a"), intValue("1")}, {textValue("b"), intValue("2")}}}
-	b := Value{Type: TypeMap, Entries: []Entry{{textValue("b"), intValue("2")}, {textValue("a"), intValue("1")}}}
+	a := notebooks.Value{Type: notebooks.TypeMap, Entries: []notebooks.Entry{{textValue("a"), intValue("1")},
+		{textValue("b"), intValue("2")}}}
+	b := notebooks.Value{Type: notebooks.TypeMap, Entries: []notebooks.Entry{{textValue("b"), intValue("2")},
+		{textValue("a"), intValue("1")}}}
 	if !a.Equal(b) || !floatValue(math.NaN()).Equal(floatValue(math.NaN())) {
 		t.Error("equal values differ")
 	}
-	for _, p := range [][2]Value{{intValue("1"), textValue("1")}, {intValue("1"), floatValue(1)},
+	for _, p := range [][2]notebooks.Value{{intValue("1"), textValue("1")}, {intValue("1"), floatValue(1)},
 		{floatValue(0), floatValue(math.Copysign(0, -1))},
-		{a, {Type: TypeMap, Entries: a.Entries[:1]}}} {
+		{a, {Type: notebooks.TypeMap, Entries: a.Entries[:1]}}} {
 		if p[0].Equal(p[1]) {
 			t.Errorf("%s equals %s", p[0].Wire(), p[1].Wire())
 		}
@@ -97,26 +103,31 @@ func TestEqual(t *testing.T) {
 }
 
 // anyValue makes values of every type, lists and maps to a depth.
-func anyValue(depth int) *rapid.Generator[Value] {
-	of := func(t Type, texts *rapid.Generator[string]) *rapid.Generator[Value] {
-		return rapid.Map(texts, func(s string) Value { return Value{Type: t, Text: s} })
+func anyValue(depth int) *rapid.Generator[notebooks.Value] {
+	of := func(t notebooks.Type, texts *rapid.Generator[string]) *rapid.Generator[notebooks.Value] {
+		return rapid.Map(texts, func(s string) notebooks.Value { return notebooks.Value{Type: t, Text: s} })
 	}
-	scalars := []*rapid.Generator[Value]{
-		rapid.Just(Value{Type: TypeNull}),
-		rapid.Map(rapid.Bool(), func(b bool) Value { return Value{Type: TypeBool, Bool: b} }),
-		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) Value {
+	scalars := []*rapid.Generator[notebooks.Value]{
+		rapid.Just(notebooks.Value{Type: notebooks.TypeNull}),
+		rapid.Map(rapid.Bool(), func(b bool) notebooks.Value {
+			return notebooks.Value{Type: notebooks.TypeBool,
+				Bool: b}
+		}),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 20), func(b []byte) notebooks.Value {
 			n := new(big.Int).SetBytes(b)
 			if len(b)%2 == 1 {
 				n.Neg(n)
 			}
 			return intValue(n.String())
 		}),
-		rapid.Map(rapid.Uint64(), func(bits uint64) Value { return floatValue(math.Float64frombits(bits)) }),
-		of(TypeString, rapid.String()), of(TypePath, rapid.String()), of(TypeDate, rapid.String()),
-		of(TypeSecret, rapid.String()),
-		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) Value { return Value{Type: TypeBytes, Text: string(b)} }),
-		rapid.Custom(func(t *rapid.T) Value {
-			return Value{Type: TypeDuration, Text: rapid.String().Draw(t, "text"),
+		rapid.Map(rapid.Uint64(), func(bits uint64) notebooks.Value { return floatValue(math.Float64frombits(bits)) }),
+		of(notebooks.TypeString, rapid.String()), of(notebooks.TypePath, rapid.String()), of(notebooks.TypeDate,
+			rapid.String()),
+		of(notebooks.TypeSecret, rapid.String()),
+		rapid.Map(rapid.SliceOf(rapid.Byte()),
+			func(b []byte) notebooks.Value { return notebooks.Value{Type: notebooks.TypeBytes, Text: string(b)} }),
+		rapid.Custom(func(t *rapid.T) notebooks.Value {
+			return notebooks.Value{Type: notebooks.TypeDuration, Text: rapid.String().Draw(t, "text"),
 				Float: rapid.Float64Range(-1e9, 1e9).Draw(t, "seconds")}
 		}),
 	}
@@ -126,15 +137,16 @@ func anyValue(depth int) *rapid.Generator[Value] {
 	}
 	inner := anyValue(depth - 1)
 	return rapid.OneOf(scalar,
-		rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []Value) Value { return Value{Type: TypeList, List: l} }),
-		rapid.Custom(func(t *rapid.T) Value {
-			m := Value{Type: TypeMap}
+		rapid.Map(rapid.SliceOfN(inner, 0, 4),
+			func(l []notebooks.Value) notebooks.Value { return notebooks.Value{Type: notebooks.TypeList, List: l} }),
+		rapid.Custom(func(t *rapid.T) notebooks.Value {
+			m := notebooks.Value{Type: notebooks.TypeMap}
 			seen := make(map[string]bool)
 			for range rapid.IntRange(0, 4).Draw(t, "n") {
 				k := scalar.Draw(t, "key")
 				if !seen[string(k.Wire())] {
 					seen[string(k.Wire())] = true
-					m.Entries = append(m.Entries, Entry{k, inner.Draw(t, "value")})
+					m.Entries = append(m.Entries, notebooks.Entry{k, inner.Draw(t, "value")})
 				}
 			}
 			return m
@@ -149,7 +161,7 @@ func TestWireRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, wire := range [][]byte{v.Wire(), canonical} {
-			back, err := ParseWire(wire)
+			back, err := notebooks.ParseWire(wire)
 			if err != nil {
 				t.Fatal(err)
 			}

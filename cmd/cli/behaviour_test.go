@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// recordedBehaviour is what papermill's command line was seen to do (../shared/golden/papermill/behaviour.json).
+// recordedBehaviour is what papermill's command line was seen to do (notebooks/testdata/papermill).
 type recordedBehaviour struct {
 	ID    string   `json:"id"`
 	Given []string `json:"args"`
@@ -78,7 +78,7 @@ func TestBehaviour(t *testing.T) {
 
 func behaviourCases(t *testing.T) []recordedBehaviour {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(sharedFolder(t), "golden", "papermill", "behaviour.json"))
+	raw, err := os.ReadFile("../../notebooks/testdata/papermill/behaviour.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -382,7 +382,7 @@ func readLog(path string) string {
 	return string(b)
 }
 
-// sharedFolder is the folder beside the repository with the corpus and the recorded cases; without it the test skips.
+// sharedFolder is the folder beside the repository with the corpus; without it the test skips.
 func sharedFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(".")
@@ -398,7 +398,6 @@ func sharedFolder(t *testing.T) string {
 			return place
 		}
 	}
-	t.Skip(
-		"the shared corpus and the recorded cases (../shared) are not on this machine; MARKMILL_SHARED may name them")
+	t.Skip("the shared corpus (../shared) is not on this machine; MARKMILL_SHARED may name it")
 	return ""
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// recordedCall is how papermill's command line was seen to read its options (../shared/golden/papermill/cases.json).
+// recordedCall is how papermill's command line was seen to read its options (notebooks/testdata/papermill).
 type recordedCall struct {
 	Args     []string
 	Code     int     `json:"exit_code"`
@@ -52,7 +52,7 @@ const (
 // papermill's. Without MARKMILL_ALL it takes every sixth, and those that differ.
 func TestPapermillValues(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile(filepath.Join(sharedFolder(t), "golden", "papermill", "cases.json"))
+	raw, err := os.ReadFile("../../notebooks/testdata/papermill/cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}

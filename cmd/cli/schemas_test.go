@@ -90,7 +90,7 @@ func jsonDocuments() map[string]struct {
 		"apply":    {reflect.TypeFor[appliedRun](), "What markmill apply prints"},
 		"approval": {reflect.TypeFor[runs.Approval](), "What markmill approve and deny print"},
 		"check":    {reflect.TypeFor[checkedNotebooks](), "What markmill check prints"},
-		"inspect":  {reflect.TypeFor[api.Inspected](), "What markmill check --show and run --help-notebook print"},
+		"inspect":  {reflect.TypeFor[api.Inspected](), "What markmill check --show and markmill run --help-notebook print"},
 		"diff": {reflect.TypeOf(diffview.Value(&diff.Diff{Old: &diff.Document{}, New: &diff.Document{}})),
 			"What markmill diff prints; docs/review.md says more of its members"},
 		"review": {reflect.TypeFor[review.Review](),

@@ -5,7 +5,6 @@ package kernel
 import (
 	"encoding/base64"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,24 +13,6 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 )
-
-// shared finds the folder of recorded cases beside the repository; MARKMILL_SHARED names it elsewhere.
-func shared(t *testing.T) string {
-	if dir := os.Getenv("MARKMILL_SHARED"); dir != "" {
-		return dir
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if info, err := os.Stat(filepath.Join(dir, "shared", "golden")); err == nil && info.IsDir() {
-			return filepath.Join(dir, "shared")
-		}
-	}
-	t.Skip("the shared cases are not beside the repository; set MARKMILL_SHARED")
-	return ""
-}
 
 // goldenCase is what papermill did with one parameter.
 type goldenCase struct {
@@ -48,9 +29,9 @@ type goldenCase struct {
 }
 
 func goldenCases(t *testing.T) (values, names []goldenCase) {
-	raw, err := os.ReadFile(filepath.Join(shared(t), "golden", "papermill", "cases.json"))
+	raw, err := os.ReadFile("../../notebooks/testdata/papermill/cases.json")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	var all map[string]codec.Raw
 	if err := codec.Unmarshal(raw, &all); err != nil {

@@ -12,23 +12,31 @@ import (
 	"markmill/notebooks/markdown"
 )
 
-// corpus returns real notebooks of many tools, stored outside the repository.
+// corpus returns the notebooks and texts of this repository, and those of many tools where they are beside it, or where
+// MARKMILL_SHARED names their folder.
 func corpus(t testing.TB, folder string) map[string][]byte {
 	t.Helper()
-	roots := []string{os.Getenv("MARKMILL_SHARED")}
+	patterns := []string{"../ipynb/testdata/own/*.ipynb", "../../cmd/cli/testdata/*/*.ipynb"}
+	if folder == "md" {
+		patterns = []string{"../../examples/*.md", "../../examples/*/*.md", "../../render/testdata/*.md",
+			"../../cmd/cli/testdata/*/*.md", "../../cmd/cli/testdata/*/*.qmd", "../../docs/*.md"}
+	}
+	if root := os.Getenv("MARKMILL_SHARED"); root != "" {
+		patterns = append(patterns, filepath.Join(root, "corpus", folder, "*"))
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
-		roots = append(roots, filepath.Join(dir, "shared"))
+		patterns = append(patterns, filepath.Join(dir, "shared", "corpus", folder, "*"))
 	}
 	out := map[string][]byte{}
-	for _, root := range roots {
-		files, err := filepath.Glob(filepath.Join(root, "corpus", folder, "*"))
-		if err != nil || root == "" {
-			continue
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, file := range files {
 			if filepath.Ext(file) == ".tsv" {
@@ -40,9 +48,6 @@ func corpus(t testing.TB, folder string) map[string][]byte {
 			}
 			out[filepath.Base(file)] = src
 		}
-	}
-	if len(out) == 0 {
-		t.Skip("no shared/corpus beside the repository; set MARKMILL_SHARED")
 	}
 	return out
 }

@@ -13,23 +13,27 @@ import (
 	"markmill/notebooks"
 )
 
-// corpus returns real notebooks of many tools, stored outside the repository.
+// corpus returns the notebooks of this repository, and those of many tools where they are beside it, or where
+// MARKMILL_SHARED names their folder.
 func corpus(t testing.TB) map[string][]byte {
 	t.Helper()
-	roots := []string{os.Getenv("MARKMILL_SHARED")}
+	patterns := []string{"testdata/own/*.ipynb", "../../cmd/cli/testdata/*/*.ipynb"}
+	if root := os.Getenv("MARKMILL_SHARED"); root != "" {
+		patterns = append(patterns, filepath.Join(root, "corpus/ipynb/*.ipynb"))
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
-		roots = append(roots, filepath.Join(dir, "shared"))
+		patterns = append(patterns, filepath.Join(dir, "shared/corpus/ipynb/*.ipynb"))
 	}
 	out := map[string][]byte{}
-	for _, root := range roots {
-		files, err := filepath.Glob(filepath.Join(root, "corpus/ipynb/*.ipynb"))
-		if err != nil || root == "" {
-			continue
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, file := range files {
 			src, err := os.ReadFile(file)
@@ -39,8 +43,8 @@ func corpus(t testing.TB) map[string][]byte {
 			out[filepath.Base(file)] = src
 		}
 	}
-	if len(out) == 0 {
-		t.Skip("no shared/corpus/ipynb beside the repository; set MARKMILL_SHARED")
+	if len(out) < 6 {
+		t.Fatalf("only %d notebooks", len(out))
 	}
 	return out
 }

@@ -5,15 +5,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"markmill/notebooks"
 	"markmill/notebooks/region"
 )
 
-// corpusWant holds the result for corpus files that have steps or are rejected. All others are documents without steps
+// corpusWant holds the result for files that have steps or are rejected. All others are documents without steps
 // or mistakes.
 var corpusWant = map[string]string{
+	"jupytext.md": "jupytext 4", "myst.md": "myst 3", "native.md": "markmill 2", "quarto.qmd": "quarto 2",
+	"rmarkdown.Rmd": "quarto 3", "runme.md": "runme 2",
+	"agent-fix.md": "markmill 3", "expressions.md": "markmill 1", "fix-a-bug.md": "markmill 3",
+	"line-patches.md": "markmill 1", "observatory.md": "markmill 11", "release-notes.md": "markmill 3",
+	"system-health.md": "markmill 4",
+
 	"jupytext--chunk_options.Rmd":            "quarto 3",
 	"jupytext--fenced_code_vs_code_cells.md": "myst 1",
 	"jupytext--invalid_file_896.md": "jupytext--invalid_file_896.md:14:8: byte 0xe0 " +
@@ -48,13 +55,35 @@ var corpusWant = map[string]string{
 	"runme--session-01HJS35FZ2K0JBWPVAXPMMVTGN.md": "runme 1",
 }
 
+// TestCorpus reads the notebooks of this repository, and those of many tools where they are beside it, or where
+// MARKMILL_SHARED names their folder.
 func TestCorpus(t *testing.T) {
-	dir := sharedDir(t, "corpus/md")
-	files, err := filepath.Glob(filepath.Join(dir, "*.*md"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files in %s: %v", dir, err)
+	patterns := []string{"../../cmd/cli/testdata/cells/*.*md", "../../examples/*.md"}
+	if root := os.Getenv("MARKMILL_SHARED"); root != "" {
+		patterns = append(patterns, filepath.Join(root, "corpus/md/*.*md"))
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		patterns = append(patterns, filepath.Join(filepath.Dir(dir), "shared/corpus/md/*.*md"))
+	}
+	var files []string
+	for _, pattern := range patterns {
+		more, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
+	}
+	if len(files) < 12 {
+		t.Fatalf("only %d files", len(files))
 	}
 	for _, file := range files {
+		if strings.HasSuffix(file, ".out.md") {
+			continue
+		}
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
 			src, err := os.ReadFile(file)

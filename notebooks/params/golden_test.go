@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,10 +46,10 @@ type goldenCall struct {
 	Params   codec.Raw `json:"metadata_parameters"`
 }
 
-// papermillGolden reads the recorded cases. It skips the test without them: they are not in the repository.
+// papermillGolden reads the recorded cases.
 func papermillGolden(t *testing.T) goldenCases {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(sharedDir(t, "golden"), "papermill", "cases.json"))
+	data, err := os.ReadFile("../testdata/papermill/cases.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -198,17 +198,22 @@ func TestCodeParams(t *testing.T) {
 	} {
 		var got []string
 		for _, p := range ParseCode(c.lang, []byte(c.code), 1) {
-			wire := "?"
-			if p.HasDefault {
-				wire = string(p.Default.Wire())
-			}
-			got = append(got, p.Name+" "+string(p.Type)+" "+jsonQuote(p.Declared)+" "+
-				jsonQuote(p.DefaultSrc)+" "+wire+" "+p.Help)
+			got = append(got, describe(p))
 		}
 		if s := strings.Join(got, "; "); s != c.want {
 			t.Errorf("%s %q:\n got %s\nwant %s", c.lang, c.code, s, c.want)
 		}
 	}
+}
+
+// describe returns what was read of a parameter; ? stands for a default that is no literal.
+func describe(p notebooks.Param) string {
+	wire := "?"
+	if p.HasDefault {
+		wire = string(p.Default.Wire())
+	}
+	return p.Name + " " + string(p.Type) + " " + jsonQuote(p.Declared) + " " + jsonQuote(p.DefaultSrc) + " " + wire +
+		" " + p.Help
 }
 
 func jsonQuote(s string) string {

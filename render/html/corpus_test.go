@@ -12,31 +12,32 @@ import (
 	"markmill/render/documents"
 )
 
-// corpus finds real notebooks next to the repository, or skips the test.
-func corpus(t *testing.T) string {
+// corpus returns the folders of this repository that hold notebooks, and that of real ones where it is beside it, or
+// where MARKMILL_SHARED names it.
+func corpus(t *testing.T) []string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
+	folders := []string{"../../examples", "../../docs", "../testdata", "../../cmd/cli/testdata"}
 	roots := []string{os.Getenv("MARKMILL_SHARED")}
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		roots = append(roots, filepath.Join(filepath.Dir(dir), "shared"))
 	}
 	for _, root := range roots {
 		if info, err := os.Stat(filepath.Join(root, "corpus")); root != "" && err == nil && info.IsDir() {
-			return filepath.Join(root, "corpus")
+			return append(folders, filepath.Join(root, "corpus"))
 		}
 	}
-	t.Skip("no shared/corpus beside the repository; set MARKMILL_SHARED")
-	return ""
+	return folders
 }
 
 // TestCorpus: the page of every real notebook is safe, and so is its comparison with the previous one.
 func TestCorpus(t *testing.T) {
 	pages, refused := 0, 0
 	var before *diff.Document
-	err := filepath.WalkDir(corpus(t), func(path string, d fs.DirEntry, err error) error {
+	visit := func(path string, d fs.DirEntry, err error) error {
 		ext := strings.ToLower(filepath.Ext(path))
 		if err != nil || d.IsDir() || ext != ".md" && ext != ".qmd" && ext != ".rmd" && ext != ".ipynb" {
 			return err
@@ -70,9 +71,14 @@ func TestCorpus(t *testing.T) {
 			before = doc
 		}
 		return nil
-	})
-	if err != nil || pages == 0 {
-		t.Fatalf("%d pages, %v", pages, err)
+	}
+	for _, folder := range corpus(t) {
+		if err := filepath.WalkDir(folder, visit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pages < 50 {
+		t.Fatalf("only %d pages", pages)
 	}
 	t.Logf("%d pages, %d files refused", pages, refused)
 }

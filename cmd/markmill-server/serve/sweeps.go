@@ -273,7 +273,7 @@ func (b *sweepBody) fill(found *runs.Sweep, t *sheet.Sheet, marks [][]sheet.Mark
 	}
 }
 
-// sweepPage answers with the page that markmill convert SWEEP writes, or markmill run --attempts --html.
+// sweepPage answers with the page that markmill convert SWEEP writes.
 func (s *server) sweepPage(w http.ResponseWriter, r *http.Request) error {
 	dir, err := s.findSweep(r)
 	if err != nil {
