@@ -20,7 +20,7 @@ const maxListed = 200
 func ReportMarkdown(run *runs.Run) ([]byte, error) {
 	r := report{run: run, clean: &safe.Cleaner{}}
 	r.verdict()
-	r.facts()
+	r.facts(nil)
 	r.parameters()
 	r.steps()
 	r.tests()
@@ -29,6 +29,19 @@ func ReportMarkdown(run *runs.Run) ([]byte, error) {
 	r.scraps()
 	r.evidence()
 	return r.Bytes(), nil
+}
+
+// RecordMarkdown is the document of a record: what report.md says below its verdict, but for its tests and evidence,
+// with further facts.
+func RecordMarkdown(run *runs.Run, more [][2]string) []byte {
+	r := report{run: run, clean: &safe.Cleaner{}}
+	r.facts(more)
+	r.parameters()
+	r.steps()
+	r.change()
+	r.checks()
+	r.scraps()
+	return r.Bytes()
 }
 
 type report struct {
@@ -62,7 +75,7 @@ func (r *report) verdict() {
 	r.printf("%s.\n\n", r.text(Outcome(r.run)))
 }
 
-func (r *report) facts() {
+func (r *report) facts(more [][2]string) {
 	run := r.run
 	r.printf("| | |\n| --- | --- |\n")
 	row := func(name, value string) {
@@ -102,6 +115,9 @@ func (r *report) facts() {
 	row("tree", TreeWords(run.Tree))
 	row("sandbox", SandboxWords(run.Started.Sandbox))
 	row("made by", "markmill "+run.Started.Markmill+" on "+run.Started.Host)
+	for _, fact := range more {
+		row(fact[0], fact[1])
+	}
 	r.printf("\n")
 	if run.Contract.DirtyFiles > 0 {
 		r.printf("The checkout had %s with uncommitted changes (dirty: %s).\n\n",
@@ -135,6 +151,9 @@ func (r *report) steps() {
 	r.printf("| | step | how it ended | took | change |\n| --- | --- | --- | ---: | --- |\n")
 	for _, s := range r.run.Steps {
 		f := FactsOf(s)
+		if r.run.Completed == nil && s.Step != nil && s.Finished == nil {
+			f.Mark, f.Words = "…", "running" // nothing is known of its end yet
+		}
 		if s.Patch != nil && s.Patch.Ignored > 0 {
 			f.Change += fmt.Sprintf(", %s ignored", plain.Counted(s.Patch.Ignored, "file"))
 		}

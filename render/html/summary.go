@@ -3,6 +3,7 @@ package html
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -128,24 +129,7 @@ func (p *notebookPage) lanes() markup {
 	if p.manifest == nil || p.manifest.Lanes == nil {
 		return ""
 	}
-	var w writer
-	columns := result.LaneColumns(p.manifest.Lanes)
-	w.put(
-		`<p class="lead">%s</p><div class="prose" tabindex="0" role="region" aria-label="Attempts"><table><thead><tr>`,
-		cleanLine(result.LanesWords(p.manifest.Lanes)))
-	for i := range columns {
-		w.put(`<th scope="col">%s</th>`, cleanLine(columns[i].Name))
-	}
-	w.put("</tr></thead><tbody>\n")
-	for row := range p.manifest.Lanes.Rows {
-		w.put("<tr>")
-		for i := range columns {
-			w.put(`<td>%s</td>`, cleanLine(columns[i].Cells[row]))
-		}
-		w.put("</tr>\n")
-	}
-	w.put("</tbody></table></div>\n")
-	return w.markup()
+	return newDocument([]byte(strings.Join(result.Lanes(p.manifest.Lanes), "\n"))).main()
 }
 
 // stepRow counts the steps by state, with links to those that did not pass.
@@ -260,10 +244,10 @@ func (p *notebookPage) changeRow(w *writer) {
 			continue
 		}
 		for _, f := range r.files {
-			c := at[f.path]
+			c := at[f.Path]
 			if c == nil {
-				c = &change{fileChange: fileChange{path: f.path, note: f.note}}
-				at[f.path] = c
+				c = &change{fileChange: fileChange{FilePatch: f.FilePatch}}
+				at[f.Path] = c
 				files = append(files, c)
 			}
 			c.added, c.deleted = c.added+f.added, c.deleted+f.deleted
@@ -283,7 +267,7 @@ func (p *notebookPage) changeRow(w *writer) {
 			list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(len(files)-i, "file"))
 			break
 		}
-		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.path), note(c.note),
+		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.Path), c.note(),
 			plusMinus(c.added, c.deleted))
 		for _, id := range c.steps {
 			list.put(`<a class="ref" href="#%s">%s</a> `, stepPrefix+id, cleanLine(id))

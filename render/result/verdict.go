@@ -50,7 +50,7 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	}
 	if m.Lanes != nil {
 		line("")
-		for _, text := range lanesMarkdown(m.Lanes) {
+		for _, text := range Lanes(m.Lanes) {
 			line(text)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"time"
 
 	"charm.land/lipgloss/v2"
 
@@ -62,7 +61,7 @@ func List(w io.Writer, entries []runs.Entry, names []string, values [][]string, 
 		if n := len(e.ResumedBy); n > 0 {
 			add("resumed by", e.ResumedBy[n-1])
 		}
-		row := []cell{{shown(string(e.ID)), ""}, {string(e.Status), statusColor(e.Status)}, {started, ""}, {took, ""},
+		row := []cell{{shown(string(e.ID)), ""}, {string(e.Status), inkOf(string(e.Status))}, {started, ""}, {took, ""},
 			{shown(e.Notebook), ""}}
 		for k := range names {
 			row = append(row, cell{shown(plain.Cut(values[i][k], valueWidth)), ""})
@@ -72,113 +71,48 @@ func List(w io.Writer, entries []runs.Entry, names []string, values [][]string, 
 	return t.write(w, "", color)
 }
 
-// Show prints one run: verdict, facts, steps with failures, change, scraps.
+// Show prints one run: verdict, facts, steps, change, scraps, and why steps failed.
 func Show(w io.Writer, run *runs.Run, record Record, color bool) error {
 	p := page{w: w, color: color}
-	status := run.Status()
 	p.printf("%s\n\n", Summary(run, "", color))
 	for _, b := range run.Blockers() {
 		words := b.Code
 		if b.Step != "" {
 			words += " in " + string(b.Step)
 		}
-		p.printf("  %s\n", paint(shown(words+": "+b.Text()), statusColor(status), color))
+		p.printf("  %s\n", paint(shown(words+": "+b.Text()), inkOf(string(run.Status())), color))
 	}
 	if len(run.Blockers()) > 0 {
 		p.printf("\n")
 	}
-	var facts table
-	fact := func(name, value string) {
-		if value != "" {
-			facts.add(cell{name, dim}, cell{shown(value), ""})
-		}
-	}
-	fact("run", string(run.ID))
-	fact("notebook", run.Started.Notebook)
-	fact("started", run.StartedAt.UTC().Format(time.RFC3339))
-	if !run.FinishedAt.IsZero() {
-		fact("took", render.Duration(run.FinishedAt.Sub(run.StartedAt)))
-	}
-	if from := run.Started.ResumedFrom; from != nil {
-		fact(from.Words(), string(from.Run))
-	}
-	fact("folder", run.Started.Folder)
-	fact("record", string(record.Sums))
-	fact("origin", record.Origin)
+	facts := [][2]string{{"notebook", run.Started.Notebook}, {"folder", run.Started.Folder},
+		{"record", string(record.Sums)}, {"origin", record.Origin}}
 	for _, words := range record.Decisions {
-		fact("decision", words)
+		facts = append(facts, [2]string{"decision", words})
 	}
 	for _, words := range record.Reruns {
-		fact("rerun", words)
+		facts = append(facts, [2]string{"rerun", words})
 	}
 	if d := run.Diff; d != nil {
-		fact("compared", d.Unread)
-		fact("patch omits", d.PatchOmits)
 		var artifacts []string
 		for _, a := range d.Artifacts {
 			artifacts = append(artifacts, a.File)
 		}
-		fact("artifacts", plain.Some(artifacts, 5))
+		facts = append(facts, [2]string{"compared", d.Unread}, [2]string{"patch omits", d.PatchOmits},
+			[2]string{"artifacts", plain.Some(artifacts, 5)})
 	}
-	fact("base", run.Contract.BaseCommit)
-	fact("copied", strings.Join(run.Contract.WorktreeInclude, ", ")) // by .worktreeinclude
-	if c := run.Completed; c != nil {
-		fact("result", c.ResultCommit)
-		if c.Bundle != nil {
-			fact("commits", c.Bundle.File)
-		}
+	if p.err == nil {
+		p.err = Document(w, render.RecordMarkdown(run, facts), 0, color)
 	}
-	if run.Approval != runs.ApprovalNotRequired {
-		fact("approval", render.ApprovalWords(run))
-	}
-	for _, v := range run.Contract.Parameters {
-		fact("-p "+shown(v.Name), string(result.ShownValue(v, nil))+" ("+v.From+")")
-	}
-	p.table(&facts, "")
 	p.narrowed(run.Contract.Narrowed)
-	var steps table
-	for _, s := range run.Steps {
-		f := render.FactsOf(s)
-		if run.Completed == nil && s.Step != nil && s.Finished == nil {
-			f.Mark, f.Words = "…", "running" // nothing is known of its end yet
-		}
-		steps.add(cell{f.Mark, stepColor(s.Status())}, cell{shown(string(s.Planned.ID)), ""}, cell{shown(f.Words), ""},
-			cell{f.Took, ""}, cell{f.Change, ""})
-	}
-	p.section("Steps", &steps)
+	p.data(run, record)
 	for _, s := range run.Steps {
 		if why := record.failure(s.Finished, "  ", false, color); why != "" {
 			p.printf("\nError in %s\n%s", shown(string(s.Planned.ID)), why)
 		}
 	}
-	var change table
-	if run.Diff != nil {
-		for _, f := range run.Diff.Files {
-			change.add(cell{f.Status, ""}, cell{shown(f.Path), ""}, cell{fmt.Sprintf("+%d", f.Added), green},
-				cell{fmt.Sprintf("−%d", f.Deleted), red})
-		}
-	}
-	p.section("Change", &change)
-	p.data(run, record)
-	var checks table
-	for _, c := range run.Checks() {
-		checks.add(cell{shown(c.Name), ""}, cell{shown(plain.Cut(c.Words(), 100)), checkColor[c.State]})
-	}
-	p.section("Checks", &checks)
-	var scraps table
-	for _, s := range run.Scraps() {
-		value := string(s.Value)
-		if s.File != "" {
-			value = s.File
-		}
-		scraps.add(cell{shown(s.Name), ""}, cell{shown(plain.Cut(value, 100)), ""})
-	}
-	p.section("Scraps", &scraps)
 	return p.err
 }
-
-var checkColor = map[runs.CheckState]string{runs.CheckOK: green, runs.CheckWarn: yellow, runs.CheckCritical: red,
-	runs.CheckError: red}
 
 // page prints sections, and keeps the first error.
 type page struct {

@@ -48,7 +48,7 @@ func testRun() *runs.Run {
 	change := []runs.ChangedFile{{Path: "parser/parse.go", Status: "modified", Added: 1, Deleted: 1}}
 	return &runs.Run{
 		ID: "20261121T100000Z-fix-ab12", StartedAt: at, FinishedAt: at.Add(2 * time.Second),
-		Started: runs.RunStartedData{Notebook: "fix.md"},
+		Started: runs.RunStartedData{Notebook: "fix.md", Markmill: "1", Host: "a machine"},
 		Contract: runs.ContractData{
 			ContractRules: runs.ContractRules{BaseCommit: "1234567"},
 			Parameters: []runs.ParamData{
@@ -61,7 +61,7 @@ func testRun() *runs.Run {
 				Scraps:   []runs.ScrapData{{Name: "why", Type: "text", Value: codec.Raw(`"off by one"`)}}},
 			{Planned: runs.PlannedStep{ID: "later", Action: runs.ActionRun}},
 		},
-		Diff: &runs.DiffCheckedData{Files: change, AllowedPassed: true},
+		Diff: &runs.DiffCheckedData{Files: change, AllowedPassed: true, Patch: "patch.diff"},
 		Completed: &runs.CompletedData{Status: runs.Blocked,
 			Blockers: []runs.Blocker{{Code: runs.CodeTimeout, Step: "later", Message: "the run passed 2s"}}},
 	}
@@ -81,23 +81,34 @@ func TestShow(t *testing.T) {
 
   timeout in later: the run passed 2s
 
-run       20261121T100000Z-fix-ab12
-notebook  fix.md
-started   2026-11-21T10:00:00Z
-took      2.0s
-base      1234567
--p n      3 (-p)
--p token  "***" (env T)
+run          20261121T100000Z-fix-ab12
+started      2026-11-21T10:00:00Z
+finished     2026-11-21T10:00:02Z
+took         2s
+base commit  1234567
+made by      markmill 1 on a machine
+notebook     fix.md
+
+Parameters
+name   type    value  from
+n      int     3      -p
+token  secret  "***"  env T
 
 Steps
-  ✓  change  exit 0       1.5s  1 file +1 −1
-  ○  later   not reached
+   step    how it ended  took  change
+✓  change  exit 0        1.5s  1 file +1 −1
+○  later   not reached
 
 Change
-  modified  parser/parse.go  +1  −1
+1 file +1 −1:
+
+          file             +  −
+modified  parser/parse.go  1  1
+As a patch: patch.diff
 
 Scraps
-  why  "off by one"
+name  type  value
+why   text  "off by one"
 `)
 }
 
