@@ -54,14 +54,3 @@ func Diff(w io.Writer, d *diff.Diff, color bool) error {
 	}
 	return Document(w, render.DiffMarkdown(d, math.MaxInt32), 0, color)
 }
-
-// Sections prints sections of a comparison.
-func Sections(w io.Writer, d *diff.Diff, list []diffview.Section, color bool) error {
-	if len(list) == 0 {
-		return nil
-	}
-	c := render.NewComment(math.MaxInt32, "")
-	c.Put("## " + render.CodeSpan(d.Old.Name) + " → " + render.CodeSpan(d.New.Name) + "\n")
-	c.Sections(list, "###", math.MaxInt32)
-	return Document(w, c.Bytes(), 0, color)
-}
