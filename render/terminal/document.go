@@ -215,8 +215,8 @@ func (d *document) table(n *extast.Table, indent string) {
 			if view.IsStrip(one.text) {
 				t.whole = append(t.whole, k)
 			}
-			if one.color = inks[view.State(one.text)]; i == 0 {
-				one.color = dim
+			if one.color = inks[view.State(one.text)]; i == 0 || k == 0 && len(t.rows) == i-1 {
+				one.color = dim // the titles, or in a table without titles the first column
 			}
 			cells = append(cells, one)
 		}
