@@ -143,7 +143,7 @@ func (d *document) fence(n *ast.FencedCodeBlock, indent string) {
 	var lines []string
 	for i := range n.Lines().Len() {
 		at := n.Lines().At(i)
-		lines = append(lines, strings.TrimSuffix(string(at.Value(d.src)), "\n"))
+		lines = append(lines, plain.Escape(strings.TrimSuffix(string(at.Value(d.src)), "\n")))
 	}
 	if string(n.Language(d.src)) != "diff" {
 		for _, l := range lines {
@@ -170,10 +170,10 @@ func (d *document) fence(n *ast.FencedCodeBlock, indent string) {
 			switch {
 			case strings.HasPrefix(text, "@@"):
 				ink = cyan
-			case strings.HasPrefix(text, "#"):
-				ink = dim
-			case text != "":
+			case strings.HasPrefix(text, " "):
 				mark, text = "  ", text[1:]
+			default: // what is left out
+				ink = dim
 			}
 			d.line(indent + mark + paint(text, ink, d.color && ink != ""))
 			i++

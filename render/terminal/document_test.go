@@ -11,8 +11,8 @@ const documentText = "# ✗ 1 objection\n\n`a` → `b`\n\n1. ✗ `x.md`: red · 
 	"| check | history | uptime | says |\n| --- | --- | ---: | --- |\n| a | ·▁▄█·▁▄█·▁▄█ | 1 % | some long words |\n" +
 	"| b |  | 12 % | \x1b[31m |\n\nbelow\n\n## steps · 1 added\n\n- \\+ `s`: added\n\n" +
 	"  <details><summary>lines</summary>\n\n  ```diff\n  @@ line 1 @@\n   same\n  -one two\n  +one three\n" +
-	"  # … 2 lines more\n  ```\n\n  </details>\n\n" +
-	"<details><summary>✓ n.md: fine</summary>\n\n- its words\n\n```\ntext\n```\n\n</details>\n"
+	"  # … 2 lines more\n  … 3 more lines\n  ```\n\n  </details>\n\n" +
+	"<details><summary>✓ n.md: fine</summary>\n\n- its words\n\n```\ntext\x07\n```\n\n</details>\n"
 
 // TestDocument: every kind of block, without and with color, and tables cut to a width.
 func TestDocument(t *testing.T) {
@@ -41,11 +41,12 @@ steps · 1 added
     - one two
     + one three
     # … 2 lines more
+    … 3 more lines
 
 ✓ n.md: fine
   its words
 
-  text
+  text\x07
 `)
 	for line := range strings.Lines(show(40, false)) {
 		if strings.Contains(line, "%") && (lipgloss.Width(line) > 41 || !strings.Contains(line, "…") &&
