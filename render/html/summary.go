@@ -34,29 +34,6 @@ func verdictSign(s state, words string) markup {
 	return signs[s]
 }
 
-// reasons lists why a run did not pass, and how to fix it.
-func (p *page) reasons(m *notebooks.Manifest) markup {
-	if m == nil || len(m.Blockers) == 0 {
-		return ""
-	}
-	var w writer
-	w.put(`<ul class="reasons">`)
-	for i := range m.Blockers {
-		if i == maxListed {
-			w.put(`<li class="dim">… and %s</li>`, plain.Counted(len(m.Blockers)-i, "more"))
-			break
-		}
-		b := &m.Blockers[i]
-		w.put(`<li>%s`, p.sentence(result.ReasonMarkdown(b)))
-		if b.Fix != "" {
-			w.put(`<p class="dim">To mend it: %s.</p>`, cleanLine(b.Fix))
-		}
-		w.put(`</li>`)
-	}
-	w.put(`</ul>`)
-	return w.markup()
-}
-
 // runRows writes whether the run was partial, who approved it, and what else a reader should know.
 func (p *page) runRows(w *writer, m *notebooks.Manifest) {
 	if m == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/yuin/goldmark/ast"
 	extast "github.com/yuin/goldmark/extension/ast"
 
@@ -15,7 +16,7 @@ import (
 	"markmill/render/view"
 )
 
-// Document prints the document of a view. Tables are cut to width columns; 0 cuts none.
+// Document prints the document of a view. Items are wrapped and tables cut to width columns; 0 leaves them.
 func Document(w io.Writer, doc []byte, width int, color bool) error {
 	d := document{src: doc, width: width, color: color}
 	d.blocks(view.Parse(doc), "")
@@ -119,6 +120,19 @@ func (d *document) spans(spans []view.Span) string {
 
 func (d *document) line(text string) { d.WriteString(strings.TrimRight(text, " ") + "\n") }
 
+// wrapped prints a line behind a lead, wrapped between words.
+func (d *document) wrapped(lead, text string) {
+	if d.width > 0 {
+		text = ansi.Wrap(text, max(d.width-lipgloss.Width(lead), leastWidth/2), "")
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if i == 1 {
+			lead = strings.Repeat(" ", lipgloss.Width(lead))
+		}
+		d.line(lead + line)
+	}
+}
+
 func (d *document) list(list *ast.List, indent string) {
 	if indent == "" && !list.IsOrdered() {
 		indent = "  "
@@ -130,7 +144,7 @@ func (d *document) list(list *ast.List, indent string) {
 		}
 		if first := item.FirstChild(); first != nil {
 			sign, rest := view.SignOf(view.Spans(first, d.src))
-			d.line(lead + d.sign(sign) + d.spans(rest))
+			d.wrapped(lead, d.sign(sign)+d.spans(rest))
 			item.RemoveChild(item, first)
 		}
 		d.blocks(item, indent+"  ")

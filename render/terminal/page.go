@@ -61,9 +61,7 @@ func (p Page) lanes(out *sheet) {
 	if p.Lanes == nil {
 		return
 	}
-	if out.err == nil {
-		out.err = Document(out.w, []byte(strings.Join(result.Lanes(p.Lanes), "\n")), p.Width, p.Color)
-	}
+	out.document([]byte(strings.Join(result.Lanes(p.Lanes), "\n")), "")
 }
 
 // sheet is a page with a width.
@@ -135,26 +133,9 @@ func (p Page) verdict(out *sheet) {
 
 // reasons prints why the run did not pass.
 func (p Page) reasons(out *sheet) {
-	if len(p.Reasons) == 0 {
-		return
-	}
-	out.printf("\n%s\n", bold("Why", p.Color))
-	ink := inkOf(p.Doc.Status)
-	for _, r := range p.Reasons {
-		lead, words := "  "+paint("✗", ink, p.Color)+" ", shown(r.Code)
-		if r.Step != "" {
-			words += " in " + shown(string(r.Step))
-		}
-		if words += ": " + shown(r.Message); r.Consequence {
-			out.text("    "+paint("↳", dim, p.Color)+" ", words, dim)
-			continue
-		}
-		out.text(lead, words, ink)
-		for _, more := range [][2]string{{"rule", r.Rule}, {"files", strings.Join(r.Paths, ", ")}, {"fix", r.Fix}} {
-			if more[1] != "" {
-				out.text("    "+paint(fmt.Sprintf("%-6s", more[0]), dim, p.Color), shown(more[1]), "")
-			}
-		}
+	if len(p.Reasons) > 0 {
+		out.printf("\n%s\n", bold("Why", p.Color))
+		out.document(result.Why(p.Reasons, len(p.Reasons)), "")
 	}
 }
 
@@ -336,5 +317,5 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 	if len(t.rows) > 0 {
 		out.fitted(&t, "  ")
 	}
-	out.tables(tables.String(), "  ")
+	out.document(tables.Bytes(), "  ")
 }

@@ -27,7 +27,7 @@ func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 			continue
 		}
 		if tables := tablesOf(d); tables != "" {
-			out.tables(tables, rule)
+			out.document([]byte(tables), rule)
 			return
 		}
 	}
@@ -94,9 +94,9 @@ func tablesOf(d diff.Datum) string {
 	return text
 }
 
-// tables prints tables in Markdown, cut to the available width.
-func (s *sheet) tables(text, lead string) {
-	d := document{src: []byte(text), width: s.width, rows: shownRows, color: s.color}
+// document prints a document within the available width, each line behind a lead.
+func (s *sheet) document(text []byte, lead string) {
+	d := document{src: text, width: s.width, rows: shownRows, color: s.color}
 	d.blocks(view.Parse(d.src), lead)
 	s.printf("%s", d.String())
 }
