@@ -238,14 +238,7 @@ func entryLine(e *diffview.Entry) string {
 func entryText(e *diffview.Entry) string {
 	var text, b bytes.Buffer
 	for _, l := range e.Lines {
-		switch l.Mark {
-		case '@':
-			fmt.Fprintf(&text, "@@ %s @@\n", unheard(plain.Escape(l.Text)))
-		case '…':
-			fmt.Fprintf(&text, "# … %s\n", unheard(plain.Escape(l.Text)))
-		default:
-			text.WriteString(unheard(string(l.Mark)+plain.Escape(l.Text)) + "\n")
-		}
+		text.WriteString(unheard(plain.Escape(l)) + "\n")
 	}
 	safe.Fence(&b, "diff", text.String())
 	var out strings.Builder

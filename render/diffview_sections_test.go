@@ -16,7 +16,7 @@ func told(d *diff.Diff) string {
 		for _, e := range s.Entries {
 			b.WriteString(strings.TrimRight("  "+e.Sign+" "+e.Subject+": "+e.Words, " ") + "\n")
 			for _, l := range e.Lines {
-				b.WriteString("    " + string(l.Mark) + l.Text + "\n")
+				b.WriteString("    " + l + "\n")
 			}
 		}
 	}
@@ -50,7 +50,7 @@ parameters
   ~ n: 1 → 2
 steps 1 removed, 1 edited, 1 the same
   ~ load: edited
-    @line 2
+    @@ line 2 @@
      one
     -two
     +2
@@ -59,7 +59,7 @@ steps 1 removed, 1 edited, 1 the same
     -rm old
 outputs
   ~ load: stdout; +1 −1
-    @line 1
+    @@ line 1 @@
     -3 rows
     +4 rows
   ~ plot: result; text/plain +0 −1; image/png 2 bytes, sha256:0123456789ab → 3 bytes, sha256:fedcba987654

@@ -37,8 +37,8 @@ func TestCellsOfTablesAreNamed(t *testing.T) {
 		for _, s := range diffview.Sections(diff.Compare(doc(c.old), doc(c.now), diff.Options{})) {
 			for _, e := range s.Entries {
 				for _, l := range e.Lines {
-					if l.Mark == '@' && !strings.HasPrefix(l.Text, "line ") {
-						got = append(got, l.Text)
+					if at, ok := strings.CutPrefix(l, "@@ "); ok && !strings.HasPrefix(at, "line ") {
+						got = append(got, strings.TrimSuffix(at, " @@"))
 					}
 				}
 			}

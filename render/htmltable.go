@@ -13,9 +13,9 @@ import (
 	"markmill/render/safe"
 )
 
-// htmlTables converts HTML that consists of tables, such as a DataFrame's, to Markdown tables. It returns "" for any
+// HTMLTables converts HTML that consists of tables, such as a DataFrame's, to Markdown tables. It returns "" for any
 // other HTML. file holds the complete tables.
-func htmlTables(raw []byte, c *safe.Cleaner, file string) string {
+func HTMLTables(raw []byte, c *safe.Cleaner, file string) string {
 	context := &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}
 	nodes, err := html.ParseFragment(bytes.NewReader(bytes.ToValidUTF8(raw, []byte("\uFFFD"))), context)
 	if err != nil {
@@ -63,7 +63,7 @@ func (t *tableReader) node(n *html.Node, depth int) {
 	case atom.Table:
 		t.table(n)
 	case atom.P, atom.Caption, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		if words := t.clean.OneLine(LineOf(n), 200); words != "" {
+		if words := t.clean.OneLine(lineOf(n), 200); words != "" {
 			fmt.Fprintf(&t.out, "%s\n\n", safe.Inline(words))
 		}
 	case atom.Div, atom.Section, atom.Span, atom.Center, atom.Br, atom.Hr, atom.B, atom.Strong, atom.I, atom.Em:
@@ -75,8 +75,8 @@ func (t *tableReader) node(n *html.Node, depth int) {
 	}
 }
 
-// LineOf returns the text of an element of HTML on one line.
-func LineOf(n *html.Node) string {
+// lineOf returns the text of an element of HTML on one line.
+func lineOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
 		switch {
@@ -109,7 +109,7 @@ func (t *tableReader) table(n *html.Node) {
 			case atom.Tbody, atom.Tfoot:
 				walk(c, false, depth+1)
 			case atom.Caption:
-				caption = LineOf(c)
+				caption = lineOf(c)
 			case atom.Tr:
 				if len(rows) > safe.MaxRows+maxHeads { // counted, and not shown
 					rows = append(rows, nil)
@@ -183,7 +183,7 @@ func (t *tableReader) row(n *html.Node, below map[int]int) (cells []string, head
 		}
 		covered()
 		heads = heads && c.DataAtom == atom.Th
-		words := LineOf(c)
+		words := lineOf(c)
 		t.other = t.other || holdsMore(c)
 		for k := range span(c, "colspan") {
 			if rows := span(c, "rowspan"); rows > 1 {

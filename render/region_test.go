@@ -30,7 +30,7 @@ func TestHTMLTables(t *testing.T) {
 		{"a script beside it", `<table><tr><td>1</td></tr></table><script>x()</script>`, ""},
 		{"a picture in a cell", `<table><tr><td><img src="x"></td></tr></table>`, ""},
 	} {
-		if got := htmlTables([]byte(c.html), &safe.Cleaner{}, "f"); got != c.want {
+		if got := HTMLTables([]byte(c.html), &safe.Cleaner{}, "f"); got != c.want {
 			t.Errorf("%s:\n%q\nwant\n%q", c.name, got, c.want)
 		}
 	}

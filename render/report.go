@@ -135,6 +135,9 @@ func (r *report) steps() {
 	r.printf("| | step | how it ended | took | change |\n| --- | --- | --- | ---: | --- |\n")
 	for _, s := range r.run.Steps {
 		f := FactsOf(s)
+		if r.run.Completed == nil && s.Step != nil && s.Finished == nil {
+			f.Mark, f.Words = "…", "running" // nothing is known of its end yet
+		}
 		if s.Patch != nil && s.Patch.Ignored > 0 {
 			f.Change += fmt.Sprintf(", %s ignored", plain.Counted(s.Patch.Ignored, "file"))
 		}

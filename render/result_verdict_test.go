@@ -68,3 +68,12 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestWhy: each reason is one item with what mends it below, whatever its texts hold, and the others are counted.
+func TestWhy(t *testing.T) {
+	got := string(result.Why([]notebooks.ManifestBlocker{{Code: "a", Message: "x\n- y <b>", Fix: "mend\n\n# it"},
+		{Code: "b", Message: "z"}, {Code: "c"}}, 2))
+	if want := "- ✗ x - y \\<b\\> (`a`)\n  - mend # it\n- ✗ z (`b`)\n- … and 1 more\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -94,7 +94,7 @@ func (r *stepRegion) page(d runs.DisplayData, room int) (string, error) {
 		return "", fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}
 	if d.MIME == "text/html" {
-		if page := htmlTables(raw, r.clean, d.File); len(page) <= room {
+		if page := HTMLTables(raw, r.clean, d.File); len(page) <= room {
 			return page, nil
 		}
 		return "", nil

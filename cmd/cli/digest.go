@@ -10,9 +10,13 @@ import (
 
 	"markmill/render/digest"
 	"markmill/render/html"
+	"markmill/render/terminal"
 	"markmill/runs"
 	"markmill/runs/index"
 )
+
+// digestWidth is how many columns a digest takes in a terminal.
+const digestWidth = 120
 
 // digestCommand is markmill health digest.
 func (a *app) digestCommand() *cobra.Command {
@@ -70,7 +74,12 @@ Exit codes: 0 shown, 1 the records cannot be read, 2 usage.`,
 			case "markdown":
 				text = d.Markdown()
 			default:
-				text = d.Text()
+				var b strings.Builder
+				color := out == "" && a.colour(a.stdout)
+				if err = terminal.Document(&b, []byte(d.Markdown()), digestWidth, color); err != nil {
+					return err
+				}
+				text = b.String()
 			}
 			if out == "" {
 				_, err = io.WriteString(a.stdout, text)

@@ -126,10 +126,10 @@ func SetScrap(list []Scrap, s Scrap) []Scrap {
 
 // FilePatch is what a step did to one file.
 type FilePatch struct {
-	Path   string
-	Status string   // added, modified, deleted, renamed, mode
-	Lines  []string // of the hunks, each with its mark and without line end; empty of a binary file
-	Digest string   // of the new content, where it is binary
+	Path, From string   // From is where a renamed file was
+	Status     string   // added, modified, deleted, renamed, mode
+	Lines      []string // of the hunks, each with its mark and without line end; empty of a binary file
+	Digest     string   // of the new content, where it is binary
 }
 
 func (c *Cell) blank() bool { return strings.Trim(c.Source, " \n\t\r") == "" }

@@ -11,7 +11,7 @@ import (
 const context = 3
 
 // textLines shows a change with surrounding lines from old. Without old there is no context.
-func textLines(t *diff.Text, old string) []Line {
+func textLines(t *diff.Text, old string) []string {
 	if t == nil {
 		return nil
 	}
@@ -19,7 +19,7 @@ func textLines(t *diff.Text, old string) []Line {
 	if old == "" {
 		lines = nil
 	}
-	var out []Line
+	var out []string
 	hunks := t.Hunks
 	for len(hunks) > 0 {
 		n := 1
@@ -33,73 +33,54 @@ func textLines(t *diff.Text, old string) []Line {
 }
 
 // group shows hunks that share context.
-func group(hunks []diff.Hunk, old []string) []Line {
+func group(hunks []diff.Hunk, old []string) []string {
 	first := hunks[0]
-	out := []Line{{Mark: '@', Text: fmt.Sprintf("line %d", first.B)}}
+	at := fmt.Sprint(first.B)
 	if first.A != first.B {
-		out[0].Text = fmt.Sprintf("line %d → %d", first.A, first.B)
+		at = fmt.Sprintf("%d → %d", first.A, first.B)
 	}
+	out := []string{position("line " + at)}
 	same := func(from, to int) {
 		for i := max(from, 0); i < min(to, len(old)); i++ {
-			out = append(out, Line{Mark: ' ', Text: trimmed(old[i])})
+			out = append(out, " "+trimmed(old[i]))
 		}
 	}
-	at := first.A - 1 - context
+	done := first.A - 1 - context
 	for _, h := range hunks {
 		for _, words := range cellWords(h, old) {
-			out = append(out, Line{Mark: '@', Text: words})
+			out = append(out, position(words))
 		}
-		same(at, h.A-1)
-		out = append(out, changed(h)...)
-		at = h.A - 1 + len(h.Old)
+		same(done, h.A-1)
+		for _, l := range h.Old {
+			out = append(out, "-"+trimmed(l))
+		}
+		for _, l := range h.New {
+			out = append(out, "+"+trimmed(l))
+		}
+		done = h.A - 1 + len(h.Old)
 	}
-	same(at, at+context)
+	same(done, done+context)
 	return out
 }
 
-// changed shows the lines of a hunk, with the words that changed.
-func changed(h diff.Hunk) []Line {
-	old, new, ok := diff.Words(h)
-	var out []Line
-	add := func(mark rune, lines []string, words [][]diff.Segment) {
-		for i, l := range lines {
-			line := Line{Mark: mark, Text: trimmed(l)}
-			if ok {
-				line.Words = trimmedWords(words[i])
-			}
-			out = append(out, line)
-		}
-	}
-	add('-', h.Old, old)
-	add('+', h.New, new)
-	return out
-}
+// position is the line that says where in a text the following ones are.
+func position(words string) string { return "@@ " + words + " @@" }
 
 func trimmed(line string) string { return strings.TrimSuffix(line, "\n") }
 
-func trimmedWords(words []diff.Segment) []diff.Segment {
-	out := make([]diff.Segment, 0, len(words))
-	for _, w := range words {
-		if w.Text = trimmed(w.Text); w.Text != "" {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
 // whole shows a text that only one side has, at most most lines of it (0: all).
-func whole(mark rune, text string, most int) []Line {
+func whole(mark, text string, most int) []string {
 	lines := diff.Lines(text)
 	cut := 0
 	if most > 0 && len(lines) > most {
 		lines, cut = lines[:most], len(lines)-most
 	}
-	out := make([]Line, 0, len(lines)+1)
+	out := make([]string, 0, len(lines)+1)
 	for _, l := range lines {
-		out = append(out, Line{Mark: mark, Text: trimmed(l)})
+		out = append(out, mark+trimmed(l))
 	}
 	if cut > 0 {
-		out = append(out, Line{Mark: '…', Text: fmt.Sprintf("%d lines more", cut)})
+		out = append(out, fmt.Sprintf("# … %d lines more", cut))
 	}
 	return out
 }

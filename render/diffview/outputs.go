@@ -42,15 +42,15 @@ func scraps(d *diff.Diff) []Entry {
 }
 
 // valueLines show values with their places.
-func valueLines(values []diff.CellValue) []Line {
-	var out []Line
+func valueLines(values []diff.CellValue) []string {
+	var out []string
 	for _, v := range values {
-		out = append(out, Line{Mark: '@', Text: v.At})
+		out = append(out, position(v.At))
 		if v.Old != nil {
-			out = append(out, Line{Mark: '-', Text: shown(string(v.Old))})
+			out = append(out, "-"+shown(string(v.Old)))
 		}
 		if v.New != nil {
-			out = append(out, Line{Mark: '+', Text: shown(string(v.New))})
+			out = append(out, "+"+shown(string(v.New)))
 		}
 	}
 	return out
@@ -127,15 +127,15 @@ func outputs(d *diff.Diff) []Entry {
 }
 
 // datum tells how one representation of an output changed.
-func datum(c *diff.DatumChange) (words string, lines []Line) {
+func datum(c *diff.DatumChange) (words string, lines []string) {
 	switch {
 	case c.Text != nil:
 		words = fmt.Sprintf("+%d −%d", c.Text.Added, c.Text.Removed)
 		switch c.What {
 		case diff.Added:
-			return words, whole('+', c.New.Text, maxWhole)
+			return words, whole("+", c.New.Text, maxWhole)
 		case diff.Removed:
-			return words, whole('-', c.Old.Text, maxWhole)
+			return words, whole("-", c.Old.Text, maxWhole)
 		}
 		return words, textLines(c.Text, c.Old.Text)
 	case c.What == diff.Edited:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/render/plain"
 	"markmill/render/result"
@@ -17,31 +18,12 @@ type Section struct {
 	Entries []Entry
 }
 
-// Tone says whether an entry is good or bad news.
-type Tone int
-
-const (
-	Neutral Tone = iota
-	Bad
-	Good
-	Came
-	Went
-)
-
 // Entry is one change.
 type Entry struct {
-	Tone    Tone
-	Sign    string // one character: ✗ ✓ + - ~ ↕
+	Sign    string // one character: ✗ ✓ + - ~ ↕ !
 	Subject string // what changed: a step, a parameter, a file
 	Words   string
-	Lines   []Line // the change itself
-}
-
-// Line is a line of a change. Mark is ' ', '-', '+', '@' (a position) or '…' (something is omitted).
-type Line struct {
-	Mark  rune
-	Text  string         // without line end
-	Words []diff.Segment // the same as Text, where single words of it changed
+	Lines   []string // the change itself, as lines of a patch
 }
 
 // Names of the sections, in their order.
@@ -85,9 +67,9 @@ func sections(d *diff.Diff, cells []Entry, counts string) []Section {
 func entryOf(what diff.What, subject string) Entry {
 	switch what {
 	case diff.Added:
-		return Entry{Tone: Came, Sign: "+", Subject: subject}
+		return Entry{Sign: "+", Subject: subject}
 	case diff.Removed:
-		return Entry{Tone: Went, Sign: "-", Subject: subject}
+		return Entry{Sign: "-", Subject: subject}
 	}
 	return Entry{Sign: "~", Subject: subject}
 }
@@ -103,9 +85,9 @@ func status(d *diff.Diff) []Entry {
 	e := Entry{Sign: "~", Words: cmp.Or(d.Status.Old, "not run") + " → " + cmp.Or(d.Status.New, "not run")}
 	switch {
 	case d.Status.New == "pass":
-		e.Tone, e.Sign = Good, "✓"
+		e.Sign = "✓"
 	case d.Status.New != "":
-		e.Tone, e.Sign = Bad, "✗"
+		e.Sign = "✗"
 	}
 	return []Entry{e}
 }
@@ -126,9 +108,9 @@ func results(d *diff.Diff) (tests, others []Entry) {
 		e := Entry{Sign: "~", Subject: r.Step, Words: ResultWords(r)}
 		switch r.Turned {
 		case diff.Red:
-			e.Tone, e.Sign = Bad, "✗"
+			e.Sign = "✗"
 		case diff.Green:
-			e.Tone, e.Sign = Good, "✓"
+			e.Sign = "✓"
 		}
 		if r.Test {
 			tests = append(tests, e)
@@ -189,11 +171,11 @@ func parameters(d *diff.Diff) []Entry {
 func valueEntry(v diff.ValueChange) Entry {
 	switch {
 	case v.Old == nil:
-		return Entry{Came, "+", v.Name, shown(string(v.New)), nil}
+		return Entry{"+", v.Name, shown(string(v.New)), nil}
 	case v.New == nil:
-		return Entry{Went, "-", v.Name, "was " + shown(string(v.Old)), nil}
+		return Entry{"-", v.Name, "was " + shown(string(v.Old)), nil}
 	}
-	return Entry{Neutral, "~", v.Name, shown(string(v.Old)) + " → " + shown(string(v.New)), nil}
+	return Entry{"~", v.Name, shown(string(v.Old)) + " → " + shown(string(v.New)), nil}
 }
 
 // shown bounds a value to what fits a line.
@@ -212,4 +194,41 @@ func countWords(n diff.Counts) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Version is the version of the JSON. Members are only ever added to a version.
+const Version = 1
+
+// side describes one side of a comparison.
+type side struct {
+	Name   string   `json:"name"`
+	Form   string   `json:"form"`
+	Status string   `json:"status,omitzero"`
+	Source string   `json:"source,omitzero"` // digest of the source notebook
+	Cells  int      `json:"cells"`
+	Notes  []string `json:"notes,omitempty"`
+}
+
+func sideOf(d *diff.Document) side {
+	return side{d.Name, d.Form, d.Status, d.Source, len(d.Cells), d.Notes}
+}
+
+// JSON returns the comparison for programs (docs/review.md).
+func JSON(d *diff.Diff) ([]byte, error) { return codec.Indent(Value(d)) }
+
+// Value returns what JSON writes, to stand in a larger value.
+func Value(d *diff.Diff) any {
+	return struct {
+		Version int  `json:"version"`
+		A       side `json:"a"`
+		B       side `json:"b"`
+		*diff.Diff
+	}{Version, sideOf(d.Old), sideOf(d.New), d}
+}
+
+// WithoutCells returns a comparison without its cells, where another one holds the same.
+func WithoutCells(d *diff.Diff) *diff.Diff {
+	short := *d
+	short.Cells = []diff.CellChange{}
+	return &short
 }

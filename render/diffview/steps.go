@@ -27,10 +27,10 @@ func stepEntry(ch *diff.CellChange) Entry {
 	switch ch.What {
 	case diff.Added:
 		words = append(words, "added")
-		e.Lines = whole('+', ch.New.Source, 0)
+		e.Lines = whole("+", ch.New.Source, 0)
 	case diff.Removed:
 		words = append(words, "removed")
-		e.Lines = whole('-', ch.Old.Source, 0)
+		e.Lines = whole("-", ch.Old.Source, 0)
 	case diff.Replaced:
 		words = append(words, "replaced: the id stayed, the text is another")
 	case diff.Split:
@@ -64,7 +64,7 @@ func stepEntry(ch *diff.CellChange) Entry {
 	}
 	for _, o := range ch.Options {
 		v := valueEntry(o)
-		if v.Tone != Neutral { // it came or went
+		if v.Sign != "~" { // it came or went
 			v.Subject = v.Sign + v.Subject
 		}
 		words = append(words, v.Subject+" "+v.Words)
@@ -110,10 +110,10 @@ func files(d *diff.Diff) []Entry {
 		switch f.What {
 		case diff.Added:
 			e.Words = fmt.Sprintf("is now %s by %s (%s)", f.New.Status, f.Step, plusMinus(f.New))
-			e.Lines = patch('+', f.New)
+			e.Lines = patch("+", f.New)
 		case diff.Removed:
 			e.Words = fmt.Sprintf("is no longer %s by %s (was %s)", f.Old.Status, f.Step, plusMinus(f.Old))
-			e.Lines = patch('-', f.Old)
+			e.Lines = patch("-", f.Old)
 		default:
 			e.Words = fmt.Sprintf("is changed by %s in another way (%s → %s)", f.Step,
 				plusMinus(f.Old), plusMinus(f.New))
@@ -143,6 +143,6 @@ func plusMinus(f *diff.FilePatch) string {
 	return fmt.Sprintf("+%d −%d", plus, minus)
 }
 
-func patch(mark rune, f *diff.FilePatch) []Line {
+func patch(mark string, f *diff.FilePatch) []string {
 	return whole(mark, strings.Join(f.Lines, "\n"), 0)
 }

@@ -99,48 +99,30 @@ func (c *Change) words() string {
 	return words
 }
 
-// Text is the digest for a terminal, at most 120 columns wide but for long names.
-func (d *Digest) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", d.Span())
-	if len(d.Notebooks) == 0 {
-		b.WriteString("\nNo runs.\n")
-	}
-	for i := range d.Notebooks {
-		n := &d.Notebooks[i]
-		fmt.Fprintf(&b, "\n%s  %s\n", plain.OneLine(n.Notebook), n.Counts())
-		width := 3
-		for _, r := range n.Rows {
-			width = max(width, min(len([]rune(Name(r.Check))), 24))
-		}
-		for j := range n.Rows {
-			r := &n.Rows[j]
-			fmt.Fprintf(&b, "  %-*s %-8s %s %8s  %s\n", width, plain.Cut(Name(r.Check), 24), r.State, Bars(r.Strip),
-				Percent(r.Uptime), plain.Cut(plain.OneLine(r.Says), 40))
-		}
-		for j := range n.Changes {
-			fmt.Fprintf(&b, "  %s  %s\n", When(n.Changes[j].Time), plain.Cut(n.Changes[j].words(), 100))
-		}
-	}
-	return b.String()
-}
-
 // inline is text in a line of Markdown.
 func inline(text string, most int) string { return safe.Inline(plain.Cut(plain.OneLine(text), most)) }
 
-// Markdown is the digest for a comment or a mail.
+// Markdown is the document of the digest.
 func (d *Digest) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Digest\n\n%s\n", d.Span())
+	if len(d.Notebooks) == 0 {
+		b.WriteString("\nNo runs.\n")
+		return b.String()
+	}
+	b.WriteString("\nEach history goes from the beginning of the period to its end. A dot is time of which nothing is" +
+		" known; it counts as neither up nor down.\n")
 	for i := range d.Notebooks {
 		n := &d.Notebooks[i]
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| check | state | history | uptime | p95 | budget left | says |\n"+
-			"| --- | --- | --- | ---: | ---: | ---: | --- |\n", inline(n.Notebook, 200), n.Counts())
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", inline(n.Notebook, 200), n.Counts())
+		if len(n.Rows) > 0 {
+			b.WriteString("\n| check | state | history | uptime | p95 | budget left | says |\n" +
+				"| --- | --- | --- | ---: | ---: | ---: | --- |\n")
+		}
 		for j := range n.Rows {
 			r := &n.Rows[j]
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", inline(Name(r.Check), 100), r.State,
-				Bars(r.Strip),
-				Percent(r.Uptime), Millis(r.P95), Left(&r.Level), inline(r.Says, 100))
+				Bars(r.Strip), Percent(r.Uptime), Millis(r.P95), Left(&r.Level), inline(r.Says, 100))
 		}
 		if len(n.Changes) > 0 {
 			b.WriteString("\n")

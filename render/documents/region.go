@@ -294,7 +294,7 @@ func PatchFiles(text string) []diff.FilePatch {
 		case strings.HasPrefix(line, "deleted file mode "):
 			f.Status = "deleted"
 		case strings.HasPrefix(line, "rename from "):
-			f.Status = "renamed"
+			f.Status, f.From = "renamed", strings.TrimPrefix(line, "rename from ")
 		case strings.HasPrefix(line, "new mode "):
 			f.Status = "mode"
 		case strings.HasPrefix(line, "+++ b/"):

@@ -120,10 +120,15 @@ func (p *book) broke(list []*notebooks.ManifestBlocker) {
 // top renders the summary: the verdict with its reasons, and a table of facts. lead stands above the reasons, warning
 // and below around the table.
 func (p *book) top(st state, words string, lead, warning, rows, below markup) markup {
+	reasons := markup("")
+	if p.manifest != nil && len(p.manifest.Blockers) > 0 {
+		why := newDocument(result.Why(p.manifest.Blockers, maxListed))
+		reasons = sprintf(`<div class="reasons">%s</div>`, why.main())
+	}
 	var w writer
 	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s%s%s<table `+
 		`class="facts">`, markup(st), verdictSign(st, words), words, cleanLine(p.title),
-		lead, p.reasons(p.manifest), warning)
+		lead, reasons, warning)
 	p.runRows(&w, p.manifest)
 	w.put("%s</table>%s</section>\n", rows, below)
 	return w.markup()

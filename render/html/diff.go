@@ -8,6 +8,7 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/render/diffview"
 	"markmill/render/plain"
+	"markmill/render/view"
 )
 
 // diffPage is the page of a comparison: the most important changes, then all cells in the new order.
@@ -199,8 +200,6 @@ func (p *diffPage) top() markup {
 
 // entry writes a line at the top, with a link to its cell.
 func (p *diffPage) entry(w *writer, s *diffview.Section, i int, e diffview.Entry) {
-	class := map[diffview.Tone]markup{diffview.Bad: "fail", diffview.Good: "pass", diffview.Came: "pass",
-		diffview.Went: "fail", diffview.Neutral: "edit"}[e.Tone]
 	id := p.links[strings.TrimSuffix(strings.TrimPrefix(e.Subject, "text “"), "”")]
 	switch s.Name {
 	case diffview.Scraps:
@@ -212,7 +211,7 @@ func (p *diffPage) entry(w *writer, s *diffview.Section, i int, e diffview.Entry
 	case diffview.Parameters, diffview.Status, diffview.Notes:
 		id = ""
 	}
-	w.put(`<tr class="%s"><td class="sign">%s</td><td>`, class, cleanLine(e.Sign))
+	w.put(`<tr class="%s"><td class="sign">%s</td><td>`, markup(view.State(e.Sign)), cleanLine(e.Sign))
 	if id != "" {
 		w.put(`<a href="#%s"><code>%s</code></a> `, id, cleanLine(e.Subject))
 	} else if e.Subject != "" {

@@ -1,8 +1,8 @@
 // Package html renders pages for a browser: one file that loads nothing, of a notebook, an output notebook, a Jupyter
-// notebook, a comparison, or a review.
+// notebook, a comparison, or the document of a view (package view).
 //
-// It owns the layout with its style and script, the rendering of regions, the colors of code and terminal output,
-// pictures as data: URIs, and the rules for Markdown and HTML on a page.
+// It owns the layout with its style and script, the rendering of regions and documents, the colors of code and terminal
+// output, pictures as data: URIs, and the rules for Markdown and HTML on a page.
 //
 // What always holds: nothing from a notebook becomes a script or a style, or is loaded from anywhere. The writer
 // escapes every text; HTML from a notebook is parsed and written again from a list of allowed elements and

@@ -4,57 +4,52 @@ import (
 	"strings"
 
 	"markmill/notebooks/diff"
+	"markmill/render/documents"
 )
 
 // fileChange is the change of one file in a displayed diff.
 type fileChange struct {
-	path           string
-	note           string // renamed, deleted, new, binary
+	diff.FilePatch
 	added, deleted int
-	lines          []string // from its first hunk on, or what stands for a binary file
 }
 
 // readPatch splits a Git diff by files. Text before the first file is dropped.
 func readPatch(text string) []fileChange {
 	var out []fileChange
-	var f *fileChange
-	inHunk := false
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		if names, ok := strings.CutPrefix(line, "diff --git "); ok {
-			out = append(out, fileChange{path: diff.PatchPath(names)})
-			f, inHunk = &out[len(out)-1], false
+	for _, f := range documents.PatchFiles(text) {
+		if f.Path == "" {
 			continue
 		}
-		if f == nil {
-			continue
+		c := fileChange{FilePatch: f}
+		for _, line := range f.Lines {
+			switch line[:min(1, len(line))] {
+			case "+":
+				c.added++
+			case "-":
+				c.deleted++
+			}
 		}
-		switch {
-		case strings.HasPrefix(line, "@@"):
-			inHunk = true
-		case inHunk && strings.HasPrefix(line, "+"):
-			f.added++
-		case inHunk && strings.HasPrefix(line, "-"):
-			f.deleted++
-		case inHunk:
-		case strings.HasPrefix(line, "new file"):
-			f.note = "new"
-			continue
-		case strings.HasPrefix(line, "deleted file"):
-			f.note = "deleted"
-			continue
-		case strings.HasPrefix(line, "rename from "):
-			f.note = "renamed from " + strings.TrimPrefix(line, "rename from ")
-			continue
-		case strings.HasPrefix(line, "Binary file"):
-			f.note = strings.TrimSpace(f.note + " binary")
-		case hasAnyPrefix(line, "index ", "--- ", "+++ ", "rename to ",
-			"similarity index ", "old mode ", "new mode ") ||
-			line == "":
-			continue
-		}
-		f.lines = append(f.lines, line)
+		out = append(out, c)
 	}
 	return out
+}
+
+// note says what became of a file besides its lines.
+func (f *fileChange) note() markup {
+	words := ""
+	switch f.Status {
+	case "added":
+		words = "new"
+	case "deleted", "renamed":
+		words = f.Status
+	}
+	if f.From != "" {
+		words += " from " + f.From
+	}
+	if f.Digest == "binary" {
+		words = strings.TrimSpace(words + " binary")
+	}
+	return note(words)
 }
 
 // diff renders a patch by file, with long files folded.
@@ -68,13 +63,13 @@ func (p *page) diff(text string) (markup, []fileChange) {
 	w.put(`<div class="patch">`)
 	for _, f := range files {
 		open := markup(" open")
-		if len(f.lines) > 80 {
+		if len(f.Lines) > 80 {
 			open = ""
 		}
-		w.put(`<details class="file"%s><summary><code>%s</code>%s%s</summary>`, open, cleanLine(f.path), note(f.note),
+		w.put(`<details class="file"%s><summary><code>%s</code>%s%s</summary>`, open, cleanLine(f.Path), f.note(),
 			plusMinus(f.added, f.deleted))
-		if len(f.lines) > 0 {
-			w.put("<pre>%s</pre>", diffLines(shortLines(strings.Join(f.lines, "\n"))))
+		if len(f.Lines) > 0 {
+			w.put("<pre>%s</pre>", diffLines(shortLines(strings.Join(f.Lines, "\n"))))
 		}
 		w.put("</details>")
 	}

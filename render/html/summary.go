@@ -3,6 +3,7 @@ package html
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -31,29 +32,6 @@ func verdictSign(s state, words string) markup {
 		return "◐"
 	}
 	return signs[s]
-}
-
-// reasons lists why a run did not pass, and how to fix it.
-func (p *page) reasons(m *notebooks.Manifest) markup {
-	if m == nil || len(m.Blockers) == 0 {
-		return ""
-	}
-	var w writer
-	w.put(`<ul class="reasons">`)
-	for i := range m.Blockers {
-		if i == maxListed {
-			w.put(`<li class="dim">… and %s</li>`, plain.Counted(len(m.Blockers)-i, "more"))
-			break
-		}
-		b := &m.Blockers[i]
-		w.put(`<li>%s`, p.sentence(result.ReasonMarkdown(b)))
-		if b.Fix != "" {
-			w.put(`<p class="dim">To mend it: %s.</p>`, cleanLine(b.Fix))
-		}
-		w.put(`</li>`)
-	}
-	w.put(`</ul>`)
-	return w.markup()
 }
 
 // runRows writes whether the run was partial, who approved it, and what else a reader should know.
@@ -128,24 +106,7 @@ func (p *notebookPage) lanes() markup {
 	if p.manifest == nil || p.manifest.Lanes == nil {
 		return ""
 	}
-	var w writer
-	columns := result.LaneColumns(p.manifest.Lanes)
-	w.put(
-		`<p class="lead">%s</p><div class="prose" tabindex="0" role="region" aria-label="Attempts"><table><thead><tr>`,
-		cleanLine(result.LanesWords(p.manifest.Lanes)))
-	for i := range columns {
-		w.put(`<th scope="col">%s</th>`, cleanLine(columns[i].Name))
-	}
-	w.put("</tr></thead><tbody>\n")
-	for row := range p.manifest.Lanes.Rows {
-		w.put("<tr>")
-		for i := range columns {
-			w.put(`<td>%s</td>`, cleanLine(columns[i].Cells[row]))
-		}
-		w.put("</tr>\n")
-	}
-	w.put("</tbody></table></div>\n")
-	return w.markup()
+	return newDocument([]byte(strings.Join(result.Lanes(p.manifest.Lanes), "\n"))).main()
 }
 
 // stepRow counts the steps by state, with links to those that did not pass.
@@ -260,10 +221,10 @@ func (p *notebookPage) changeRow(w *writer) {
 			continue
 		}
 		for _, f := range r.files {
-			c := at[f.path]
+			c := at[f.Path]
 			if c == nil {
-				c = &change{fileChange: fileChange{path: f.path, note: f.note}}
-				at[f.path] = c
+				c = &change{fileChange: fileChange{FilePatch: f.FilePatch}}
+				at[f.Path] = c
 				files = append(files, c)
 			}
 			c.added, c.deleted = c.added+f.added, c.deleted+f.deleted
@@ -283,7 +244,7 @@ func (p *notebookPage) changeRow(w *writer) {
 			list.put(`<tr><td colspan="3" class="dim">… and %s</td></tr>`, plain.Counted(len(files)-i, "file"))
 			break
 		}
-		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.path), note(c.note),
+		list.put(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, cleanLine(c.Path), c.note(),
 			plusMinus(c.added, c.deleted))
 		for _, id := range c.steps {
 			list.put(`<a class="ref" href="#%s">%s</a> `, stepPrefix+id, cleanLine(id))

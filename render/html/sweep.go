@@ -1,6 +1,7 @@
 package html
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"strings"
 
 	"markmill/notebooks/codec"
+	"markmill/render"
 	"markmill/render/plain"
 	"markmill/render/plot"
 	"markmill/render/sheet"
+	"markmill/render/view"
 	"markmill/runs"
 	"markmill/runs/scrapbook"
 )
@@ -23,6 +26,9 @@ const (
 	mostPlots        = 60
 	mostCombinations = 12
 )
+
+// mostRows bounds the rows of the table on the page of a sweep.
+const mostRows = 20_000
 
 // Sweep renders the page of a sweep: its verdict, plots of its numeric scraps, and its table.
 func Sweep(s *runs.Sweep, t *sheet.SweepTable) ([]byte, error) {
@@ -37,45 +43,35 @@ func Sweep(s *runs.Sweep, t *sheet.SweepTable) ([]byte, error) {
 			passed++
 		}
 	}
-	var w writer
-	w.put(`<h1>%s</h1>`+"\n", cleanLine(s.Started.Notebook))
-	w.put(`<p>%s %s: %s of %s passed.</p>`+"\n", verdictSign(st, words), words, plain.Grouped(passed),
-		plain.Counted(len(s.Rows), "run"))
-	w.put(`<p class="dim">%s · %s · Markmill %s</p>`+"\n", string(s.Started.SweepID),
-		s.StartedAt.Format("2006-01-02 15:04:05Z"), cleanLine(s.Started.Markmill))
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\n%s %s: %s of %s passed.\n\n%s · %s · Markmill %s\n\n", render.Words(s.Started.Notebook),
+		verdictSign(st, words), words, plain.Grouped(passed), plain.Counted(len(s.Rows), "run"),
+		render.Words(string(s.Started.SweepID)), s.StartedAt.Format("2006-01-02 15:04:05Z"),
+		render.Words(s.Started.Markmill))
 	plots, left := Plots(t)
-	for _, p := range plots {
-		w.put(`<p><img alt="%s" width="640" src="data:image/svg+xml;base64,%s"></p>`+"\n", cleanLine(p.Alt),
-			base64.StdEncoding.EncodeToString(p.SVG))
+	fmt.Fprintf(&b, "```%s\n0\n```\n\n## Runs\n\n", view.Island)
+	table := t.Sheet
+	table.Rows = table.Rows[:min(len(table.Rows), mostRows)]
+	if err := table.Write(&b, "markdown"); err != nil {
+		return nil, err
 	}
-	if left > 0 {
-		w.put(`<p class="dim">%s left out: the table has all values.</p>`+"\n", plain.Counted(left, "plot"))
+	if n := len(t.Rows) - mostRows; n > 0 {
+		fmt.Fprintf(&b, "\n… and %s: markmill notebook scraps shows all.\n", plain.Counted(n, "more run"))
 	}
-	sweepTable(&w, t)
+	d := newDocument(b.Bytes())
+	d.island = func(int, string) (markup, []outlined) {
+		var w writer
+		for _, p := range plots {
+			w.put(`<p><img alt="%s" width="640" src="data:image/svg+xml;base64,%s"></p>`+"\n", cleanLine(p.Alt),
+				base64.StdEncoding.EncodeToString(p.SVG))
+		}
+		if left > 0 {
+			w.put(`<p class="dim">%s left out: the table has all values.</p>`+"\n", plain.Counted(left, "plot"))
+		}
+		return w.markup(), nil
+	}
 	bar := sprintf(`<span class="name">%s</span>`, cleanLine(s.Started.Notebook))
-	return frame(s.Started.Notebook+": sweep", bar, "", w.markup(), ""), nil
-}
-
-// sweepTable writes the whole table.
-func sweepTable(w *writer, t *sheet.SweepTable) {
-	w.put(`<h2 id="table">Runs</h2>` + "\n" + `<div class="prose"><table><thead><tr>`)
-	for _, name := range t.Columns {
-		w.put(`<th>%s</th>`, cleanLine(name))
-	}
-	w.put("</tr></thead>\n<tbody>\n")
-	const most = 20_000
-	for i, row := range t.Rows {
-		if i == most {
-			w.put(`<tr><td>… and %s: markmill notebook scraps shows all</td></tr>`, plain.Counted(len(t.Rows)-i, "more run"))
-			break
-		}
-		w.put(`<tr>`)
-		for _, v := range row {
-			w.put(`<td>%s</td>`, cellText(v))
-		}
-		w.put("</tr>\n")
-	}
-	w.put("</tbody></table></div>\n")
+	return frame(s.Started.Notebook+": sweep", bar, "", d.main(), ""), nil
 }
 
 // cellText is a cell on one line.

@@ -46,41 +46,25 @@ func pickWords(l *notebooks.ManifestLanes) string {
 	return fmt.Sprintf("%s is picked (%s)", cell(l.Rows[l.Picked-1], 0), l.Pick)
 }
 
-// LaneColumn is a column of a comparison, as text.
-type LaneColumn struct {
-	Name   string
-	Number bool // all its cells are numbers
-	Cells  []string
-}
-
-// LaneColumns are the columns of a comparison that are not empty, for people.
-func LaneColumns(l *notebooks.ManifestLanes) (columns []LaneColumn) {
+// Lanes is the document of a comparison, as lines of Markdown: words, and a table of the columns that are not empty.
+func Lanes(l *notebooks.ManifestLanes) []string {
+	rows := make([]string, 2+len(l.Rows))
 	for i, name := range l.Columns {
-		c := LaneColumn{Name: plain.Escape(oneLine(name, 80)), Number: true}
-		used := false
+		used, numbers := false, true
 		for _, row := range l.Rows {
 			text := cell(row, i)
 			used = used || text != ""
-			c.Number = c.Number && (text == "" || row[i].Kind() == '0')
-			c.Cells = append(c.Cells, plain.Escape(oneLine(text, 200)))
+			numbers = numbers && (text == "" || row[i].Kind() == '0')
 		}
-		if used {
-			columns = append(columns, c)
+		if !used {
+			continue
 		}
-	}
-	return columns
-}
-
-// lanesMarkdown is the comparison as lines of Markdown: words and a table.
-func lanesMarkdown(l *notebooks.ManifestLanes) []string {
-	rows := make([]string, 2+len(l.Rows))
-	for _, c := range LaneColumns(l) {
-		rows[0] += "| " + safe.Inline(c.Name) + " "
-		if rows[1] += "| --- "; c.Number {
+		rows[0] += "| " + safe.Inline(plain.Escape(oneLine(name, 80))) + " "
+		if rows[1] += "| --- "; numbers {
 			rows[1] = strings.TrimSuffix(rows[1], " ") + ": "
 		}
-		for n, text := range c.Cells {
-			rows[2+n] += "| " + safe.Inline(text) + " "
+		for n, row := range l.Rows {
+			rows[2+n] += "| " + safe.Inline(plain.Escape(oneLine(cell(row, i), 200))) + " "
 		}
 	}
 	lines := []string{safe.Inline(plain.Escape(LanesWords(l))), ""}

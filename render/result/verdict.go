@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -50,7 +51,7 @@ func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	}
 	if m.Lanes != nil {
 		line("")
-		for _, text := range lanesMarkdown(m.Lanes) {
+		for _, text := range Lanes(m.Lanes) {
 			line(text)
 		}
 	}
@@ -236,6 +237,21 @@ func ReasonLines(m *notebooks.Manifest) []string {
 		out = append(out, ReasonMarkdown(&m.Blockers[i]))
 	}
 	return out
+}
+
+// Why is the document of why a run did not pass: at most most blockers, each with what mends it.
+func Why(list []notebooks.ManifestBlocker, most int) []byte {
+	var b bytes.Buffer
+	for i := range list[:min(len(list), most)] {
+		fmt.Fprintf(&b, "- ✗ %s\n", ReasonMarkdown(&list[i]))
+		if fix := list[i].Fix; fix != "" {
+			fmt.Fprintf(&b, "  - %s\n", safe.Inline(plain.OneLine(fix)))
+		}
+	}
+	if n := len(list) - most; n > 0 {
+		fmt.Fprintf(&b, "- … and %d more\n", n)
+	}
+	return b.Bytes()
 }
 
 // ReasonMarkdown describes a blocker, with its code.

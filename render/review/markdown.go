@@ -3,6 +3,7 @@ package review
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"markmill/render"
 	"markmill/render/diffview"
 	"markmill/render/plain"
+	"markmill/render/view"
 )
 
 // Marker begins the comment, so that a bot can find its own comment again.
@@ -21,7 +23,17 @@ const LeastLimit = 2000
 
 // Markdown renders the view as a pull request comment of at most limit bytes: the first screen, then the changed code
 // and, folded, each notebook.
-func (v *View) Markdown(limit int) []byte {
+func (v *View) Markdown(limit int) []byte { return v.markdown(limit, nil) }
+
+// Page is the view as the document of a page, which shows each comparison itself: a fence of the language view.Island
+// has its place in compared.
+func (v *View) Page() (doc []byte, compared []*Fold) {
+	doc = v.markdown(math.MaxInt32, &compared)
+	return doc, compared
+}
+
+// markdown writes the comparisons, or, into compared, those that stand on islands.
+func (v *View) markdown(limit int, compared *[]*Fold) []byte {
 	c := render.NewComment(limit, "`markmill review` with `--html FILE` or `--max-bytes` shows all")
 	c.Put(Marker + "\n## " + v.Sign + " " + render.Words(v.Verdict) + "\n\n")
 	head := render.CodeSpan(v.Base) + " → " + render.CodeSpan(v.Head)
@@ -59,7 +71,7 @@ func (v *View) Markdown(limit int) []byte {
 		c.Put(render.Words(v.Unshown[0]) + ": " + render.CodeSpan(v.Unshown[1]) + "\n\n")
 	}
 	for i := range v.Folds {
-		v.Folds[i].markdown(c, len(v.Folds)-i)
+		v.Folds[i].markdown(c, len(v.Folds)-i, compared)
 	}
 	return c.Bytes()
 }
@@ -153,13 +165,13 @@ func (l *Line) markdown(most int) string {
 }
 
 // markdown adds the details of a notebook, folded. It may use half of the room, so that those after it fit, too.
-func (f *Fold) markdown(c *render.Comment, toCome int) {
+func (f *Fold) markdown(c *render.Comment, toCome int, compared *[]*Fold) {
 	most := c.Left()
 	if toCome > 1 {
 		most /= 2
 	}
 	body := render.NewComment(max(most, 500)+render.LastLine, "")
-	f.body(body)
+	f.body(body, compared)
 	c.Join(body)
 	title := f.Sign + " " + f.Path + ": " + f.Summary()
 	if !fold(c, "", title, string(body.Text())) {
@@ -168,7 +180,7 @@ func (f *Fold) markdown(c *render.Comment, toCome int) {
 }
 
 // body adds what a fold holds.
-func (f *Fold) body(c *render.Comment) {
+func (f *Fold) body(c *render.Comment, compared *[]*Fold) {
 	var b strings.Builder
 	for _, note := range f.Notes() {
 		subject := ""
@@ -187,16 +199,17 @@ func (f *Fold) body(c *render.Comment) {
 		c.Omit("notebooks in full")
 		return
 	}
-	if f.Compared() {
+	switch {
+	case !f.Compared():
+	case compared != nil:
+		c.Put(fmt.Sprintf("\n```%s\n%d\n```\n", view.Island, len(*compared)))
+		*compared = append(*compared, f)
+	default:
 		c.Sections(f.Sections(), "####", c.Left())
 	}
 	for i := range f.Members {
-		m := &f.Members[i]
-		if !c.Put("\n**" + m.Sign + "** " + render.CodeSpan(m.Path) + "\n\n") {
-			c.Omit("notebooks in full")
-			continue
-		}
-		m.body(c)
+		c.Put("\n")
+		f.Members[i].markdown(c, len(f.Members)-i, compared)
 	}
 }
 
@@ -212,7 +225,7 @@ func (n *Notebook) Sections() []diffview.Section {
 		for i := range out {
 			for j := range out[i].Entries {
 				if e := &out[i].Entries[j]; e.Sign == signWell {
-					e.Sign, e.Tone = signClaimed, diffview.Neutral
+					e.Sign = signClaimed
 				}
 			}
 		}

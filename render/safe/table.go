@@ -12,18 +12,6 @@ import (
 	"markmill/runs"
 )
 
-// TableRows converts a table scrap to rows of text, the titles first. ok is false for a value of another shape.
-func TableRows(value codec.Raw) (rows [][]string, ok bool) {
-	t, ok := ReadTable(value)
-	if !ok {
-		return nil, false
-	}
-	for _, cells := range append([][]codec.Raw{t.Columns}, t.Data...) {
-		rows = append(rows, t.texts(cells))
-	}
-	return rows, true
-}
-
 // table is a table scrap that names its columns once.
 type table struct {
 	Columns []codec.Raw   `json:"columns"`

@@ -1,12 +1,13 @@
 package terminal
 
 import (
+	"cmp"
 	"os"
 
 	"charm.land/lipgloss/v2"
 	"golang.org/x/term"
 
-	"markmill/runs"
+	"markmill/render/view"
 )
 
 // Colors are the terminal's own sixteen, which its user made readable.
@@ -25,27 +26,18 @@ func paint(s, color string, on bool) string {
 	return lipgloss.NewStyle().Foreground(lipgloss.Color(color)).Render(s)
 }
 
-func stepColor(s runs.StepStatus) string {
-	switch s {
-	case runs.StepPassed, runs.StepAllowed:
-		return green
-	case runs.StepFailed, runs.StepTimeout:
-		return red
-	default:
-		return yellow
+func bold(s string, on bool) string {
+	if !on {
+		return s
 	}
+	return lipgloss.NewStyle().Bold(true).Render(s)
 }
 
-func statusColor(s runs.Status) string {
-	switch s {
-	case runs.Pass:
-		return green
-	case runs.Fail, runs.Interrupted:
-		return red
-	default:
-		return yellow
-	}
-}
+// inks are the colors of states.
+var inks = map[string]string{"pass": green, "fail": red, "timeout": yellow, "skip": yellow, "edit": yellow}
+
+// inkOf is the color of a run or a step by its status.
+func inkOf(status string) string { return cmp.Or(inks[view.State(status)], yellow) }
 
 // Detect chooses how to show progress on f. getenv reads the environment: a nonempty NO_COLOR (no-color.org)
 // disables color; CI and TERM=dumb disable color and the live line.

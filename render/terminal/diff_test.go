@@ -22,7 +22,7 @@ func TestDiffIsInColour(t *testing.T) {
 		}
 		return b.String()
 	}
-	for _, want := range []string{"\x1b[31m--- x\x1b[m", "\x1b[31m\tone = \x1b[m\x1b[7;31mfirst\x1b[m",
+	for _, want := range []string{"\x1b[1mx → y\x1b[m", "\x1b[31m\tone = \x1b[m\x1b[7;31mfirst\x1b[m",
 		"\x1b[7;32msecond\x1b[m"} {
 		if !strings.Contains(show(true), want) {
 			t.Errorf("no %q in %q", want, show(true))

@@ -119,7 +119,7 @@ func Events(w io.Writer, events []runs.Event, color bool) error {
 		}
 		t.add(cell{strconv.Itoa(e.Seq), ""}, cell{render.Duration(e.Time.Sub(events[0].Time)), dim},
 			cell{string(e.Type), ""}, cell{shown(string(e.Step)), ""}, cell{shown(d.Status),
-				statusColor(runs.Status(d.Status))})
+				inkOf(d.Status)})
 	}
 	return t.write(w, "", color)
 }
@@ -129,7 +129,7 @@ func Events(w io.Writer, events []runs.Event, color bool) error {
 func Summary(run *runs.Run, evidence string, color bool) string {
 	status := run.Status()
 	parts := []string{
-		paint(result.RunMark(status)+" "+string(status), statusColor(status), color),
+		paint(result.RunMark(status)+" "+string(status), inkOf(string(status)), color),
 		render.Outcome(run),
 	}
 	if causes := run.Causes(); len(causes) > 0 {

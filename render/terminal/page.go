@@ -1,12 +1,14 @@
 package terminal
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path"
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"markmill/notebooks"
 	"markmill/notebooks/diff"
@@ -62,23 +64,7 @@ func (p Page) lanes(out *sheet) {
 	if p.Lanes == nil {
 		return
 	}
-	out.text("", result.LanesWords(p.Lanes), "")
-	lines := make([]string, 1+len(p.Lanes.Rows))
-	for _, c := range result.LaneColumns(p.Lanes) {
-		if c.Name == "reason" { // too long for a line
-			continue
-		}
-		wide := lipgloss.Width(c.Name)
-		for _, text := range c.Cells {
-			wide = max(wide, lipgloss.Width(text))
-		}
-		for i, text := range append([]string{c.Name}, c.Cells...) {
-			lines[i] += text + strings.Repeat(" ", wide-lipgloss.Width(text)+2)
-		}
-	}
-	for _, line := range lines {
-		out.line("  ", strings.TrimRight(line, " "), "")
-	}
+	out.document([]byte(strings.Join(result.Lanes(p.Lanes), "\n")), "")
 }
 
 // sheet is a page with a width.
@@ -107,31 +93,15 @@ func (s *sheet) line(lead, text, ink string) {
 
 // fold breaks a line to fit beside something that takes the given number of columns.
 func (s *sheet) fold(text string, taken int, words bool) []string {
-	room := s.width - taken
-	if s.width == 0 || lipgloss.Width(text) <= room {
-		return []string{text}
+	room := max(s.width-taken, leastWidth/2)
+	switch {
+	case s.width == 0:
+	case words:
+		text = ansi.Wrap(text, room, "")
+	default:
+		text = ansi.Hardwrap(text, room, true)
 	}
-	room = max(room, leastWidth/2)
-	var lines []string
-	line, wide, space := []rune{}, 0, -1
-	for _, r := range text {
-		n := lipgloss.Width(string(r))
-		if wide+n > room && len(line) > 0 {
-			rest := []rune{}
-			if words && space > 0 {
-				rest = append(rest, line[space+1:]...)
-				line = line[:space]
-			}
-			lines = append(lines, string(line))
-			line, space = rest, -1
-			wide = lipgloss.Width(string(line))
-		}
-		if r == ' ' {
-			space = len(line)
-		}
-		line, wide = append(line, r), wide+n
-	}
-	return append(lines, string(line))
+	return strings.Split(text, "\n")
 }
 
 func (p Page) verdict(out *sheet) {
@@ -143,7 +113,7 @@ func (p Page) verdict(out *sheet) {
 	} else if status == "" {
 		out.printf("%s\n", paint("○ never run", yellow, p.Color))
 	} else {
-		out.printf("%s\n", paint(result.RunMark(status)+" "+shown(p.Doc.Status), statusColor(status), p.Color))
+		out.printf("%s\n", paint(result.RunMark(status)+" "+shown(p.Doc.Status), inkOf(string(status)), p.Color))
 	}
 	facts := []string{title}
 	if p.Run != nil {
@@ -166,26 +136,9 @@ func (p Page) verdict(out *sheet) {
 
 // reasons prints why the run did not pass.
 func (p Page) reasons(out *sheet) {
-	if len(p.Reasons) == 0 {
-		return
-	}
-	out.printf("\n%s\n", bold("Why", p.Color))
-	ink := statusColor(runs.Status(p.Doc.Status))
-	for _, r := range p.Reasons {
-		lead, words := "  "+paint("✗", ink, p.Color)+" ", shown(r.Code)
-		if r.Step != "" {
-			words += " in " + shown(string(r.Step))
-		}
-		if words += ": " + shown(r.Message); r.Consequence {
-			out.text("    "+paint("↳", dim, p.Color)+" ", words, dim)
-			continue
-		}
-		out.text(lead, words, ink)
-		for _, more := range [][2]string{{"rule", r.Rule}, {"files", strings.Join(r.Paths, ", ")}, {"fix", r.Fix}} {
-			if more[1] != "" {
-				out.text("    "+paint(fmt.Sprintf("%-6s", more[0]), dim, p.Color), shown(more[1]), "")
-			}
-		}
+	if len(p.Reasons) > 0 {
+		out.printf("\n%s\n", bold("Why", p.Color))
+		out.document(result.Why(p.Reasons, len(p.Reasons)), "")
 	}
 }
 
@@ -268,7 +221,7 @@ func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) 
 			parts = append(parts, shown(words))
 		}
 	}
-	out.printf("%s %s\n", paint(f.Mark, stepColor(status), p.Color), strings.Join(parts, " · "))
+	out.printf("%s %s\n", paint(f.Mark, inkOf(string(status)), p.Color), strings.Join(parts, " · "))
 	failed := status == runs.StepFailed || status == runs.StepTimeout
 	if p.Code || failed {
 		p.code(out, c, rec)
@@ -346,14 +299,13 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 	}
 	out.printf("\n%s\n", bold("Scraps", p.Color))
 	var t table
-	type named struct {
-		name string
-		rows [][]string
-	}
-	var tables []named
+	var tables bytes.Buffer
 	for _, s := range scraps {
-		if rows, ok := safe.TableRows(s.Value); ok && s.File == "" {
-			tables = append(tables, named{s.Name, rows})
+		before := tables.Len()
+		if s.File == "" {
+			safe.WriteTable(&tables, runs.ScrapData{Name: s.Name, Value: s.Value}, &safe.Cleaner{})
+		}
+		if tables.Len() > before {
 			continue
 		}
 		value := string(s.Value)
@@ -371,8 +323,5 @@ func (p Page) scraps(out *sheet, scraps []diff.Scrap) {
 	if len(t.rows) > 0 {
 		out.fitted(&t, "  ")
 	}
-	for _, one := range tables {
-		out.printf("  %s\n", paint(shown(one.name), green, p.Color))
-		p.rows(out, one.rows, "    ")
-	}
+	out.document(tables.Bytes(), "  ")
 }

@@ -104,14 +104,18 @@ func TestFoldKeepsEveryCharacter(t *testing.T) {
 	}
 }
 
-func TestMarkdownRows(t *testing.T) {
-	rows, ok := markdownRows("| a | b |\n| --- | :-: |\n| 1 \\| 2 | y |\n")
-	if !ok || len(rows) != 2 || rows[1][0] != "1 | 2" || rows[1][1] != "y" {
-		t.Errorf("got %q, %v", rows, ok)
-	}
-	for _, text := range []string{"", "words", "| a |", "| a |\n| b |\n| c |", "| a |\n| - |\nwords"} {
-		if rows, ok := markdownRows(text); ok {
-			t.Errorf("%q is a table: %q", text, rows)
+func TestTablesOf(t *testing.T) {
+	for text, is := range map[string]bool{"| a | b |\n| --- | :-: |\n| 1 \\| 2 | y |\n": true, "": false,
+		"words": false, "| a |": false, "| a |\n| - |\n\nwords": false,
+		"| a |\n| - |\n\n… x\n\nwords": false, "| a |\n| - |\n| 1 |\n\n… 3 rows elided: `x`": true} {
+		if got := tablesOf(diff.Datum{MIME: "text/markdown", Text: text}); (got != "") != is {
+			t.Errorf("%q: %q", text, got)
 		}
+	}
+	if got := tablesOf(diff.Datum{MIME: "text/html", Text: "<div><table><tr><th>a<td>b</table></div>"}); got == "" {
+		t.Error("a table in HTML is none")
+	}
+	if got := tablesOf(diff.Datum{MIME: "text/html", Text: "<table><tr><td>a</table><script>x</script>"}); got != "" {
+		t.Errorf("a script: %q", got)
 	}
 }

@@ -6,10 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
+
 	"markmill/notebooks/diff"
-	"markmill/render/diffview"
-	"markmill/render/html"
+	"markmill/render"
 	"markmill/render/plain"
+	"markmill/render/safe"
+	"markmill/render/view"
 )
 
 // output prints one output. all prints it whole.
@@ -22,8 +26,8 @@ func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 		if !d.IsText() {
 			continue
 		}
-		if rows, ok := rowsOf(d); ok {
-			p.rows(out, rows, rule)
+		if tables := tablesOf(d); tables != "" {
+			out.document([]byte(tables), rule)
 			return
 		}
 	}
@@ -69,56 +73,30 @@ func (p Page) output(out *sheet, step string, o *diff.Output, all bool) {
 	}
 }
 
-// rowsOf reads a table in an output, the titles first.
-func rowsOf(d diff.Datum) ([][]string, bool) {
-	switch d.MIME {
-	case "text/html":
-		return html.Rows(d.Text)
-	case "text/markdown":
-		return markdownRows(d.Text)
+// mostTables bounds the Markdown that may be a table, in bytes.
+const mostTables = 1 << 20
+
+// tablesOf returns an output that consists of tables as Markdown, "" for another.
+func tablesOf(d diff.Datum) string {
+	text := d.Text
+	switch {
+	case d.MIME == "text/html":
+		return render.HTMLTables([]byte(text), &safe.Cleaner{}, "HTML")
+	case d.MIME != "text/markdown" || !strings.HasPrefix(text, "|") || len(text) > mostTables:
+		return ""
 	}
-	return nil, false
+	for _, n := range view.Children(view.Parse([]byte(text))) {
+		if n.Kind() != extast.KindTable &&
+			(n.Kind() != ast.KindParagraph || !strings.HasPrefix(text[n.Lines().At(0).Start:], "… ")) {
+			return ""
+		}
+	}
+	return text
 }
 
-// markdownRows reads a text that consists of one Markdown table.
-func markdownRows(text string) (rows [][]string, ok bool) {
-	for i, l := range strings.Split(strings.TrimSpace(text), "\n") {
-		l = strings.TrimSpace(l)
-		if !strings.HasPrefix(l, "|") || !strings.HasSuffix(l, "|") || len(l) < 2 {
-			return nil, false
-		}
-		row := diffview.Pipes(l)
-		if i == 1 {
-			if !slices.ContainsFunc(row, func(s string) bool { return strings.Trim(s, "-: ") != "" }) {
-				continue
-			}
-			return nil, false
-		}
-		rows = append(rows, row)
-	}
-	return rows, len(rows) > 1
-}
-
-// rows prints a table, the titles first.
-func (p Page) rows(out *sheet, rows [][]string, lead string) {
-	left := len(rows) - 1 - shownRows
-	if left > 0 {
-		rows = rows[:1+shownRows]
-	}
-	var t table
-	for i, row := range rows {
-		cells := make([]cell, len(row))
-		for j, text := range row {
-			ink := ""
-			if i == 0 {
-				ink = dim
-			}
-			cells[j] = cell{shown(plain.Cut(text, 200)), ink}
-		}
-		t.add(cells...)
-	}
-	out.fitted(&t, lead)
-	if left > 0 {
-		out.text(lead, fmt.Sprintf("… %s", plain.Counted(left, "more row")), dim)
-	}
+// document prints a document within the available width, each line behind a lead.
+func (s *sheet) document(text []byte, lead string) {
+	d := document{src: text, width: s.width, rows: shownRows, color: s.color}
+	d.blocks(view.Parse(d.src), lead)
+	s.printf("%s", d.String())
 }

@@ -154,7 +154,7 @@ func (p *Progress) finish(e runs.Event) {
 	}
 	rec.Replayed = p.replayed
 	f := render.FactsOf(rec)
-	parts := append([]string{paint(f.Mark, stepColor(d.Status), p.o.Color) + " " + plain.Escape(string(e.Step)),
+	parts := append([]string{paint(f.Mark, inkOf(string(d.Status)), p.o.Color) + " " + plain.Escape(string(e.Step)),
 		plain.Line([]byte(f.Words))}, f.Besides()...)
 	failure := ""
 	if ran {

@@ -27,24 +27,24 @@ func TestReview(t *testing.T) {
 main (1) → fix\x1b[31m (2) · code 1 file +1 −0
 
 1. ✗ a.out.md and 2 others, step t: turned red · show a
-and 1 more, below: 1 told
+and 1 more: 1 told
 
 notebook  main
 a.md      4 passed
 judged
 
-More findings
-2. ! b.md: told · show b · 0123456789ab
+1 more finding: 1 told
+  ! b.md: told · show b · 0123456789ab
 
 a.py +1 −0
   @@ -0,0 +1 @@
-  +x\x07
-  
+  + x\x07
+
 1 more file: git diff 1 2
 
 ✗ a.md: untouched
-outputs  state
-2: x, y  current
+  outputs  state
+  2: x, y  current
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

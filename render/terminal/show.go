@@ -61,7 +61,7 @@ func List(w io.Writer, entries []runs.Entry, names []string, values [][]string, 
 		if n := len(e.ResumedBy); n > 0 {
 			add("resumed by", e.ResumedBy[n-1])
 		}
-		row := []cell{{shown(string(e.ID)), ""}, {string(e.Status), statusColor(e.Status)}, {started, ""}, {took, ""},
+		row := []cell{{shown(string(e.ID)), ""}, {string(e.Status), inkOf(string(e.Status))}, {started, ""}, {took, ""},
 			{shown(e.Notebook), ""}}
 		for k := range names {
 			row = append(row, cell{shown(plain.Cut(values[i][k], valueWidth)), ""})

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -10,7 +11,9 @@ import (
 
 // table is a table with aligned columns, two spaces apart.
 type table struct {
-	rows [][]cell
+	rows  [][]cell
+	right []int // columns of numbers, which end at the same place
+	whole []int // columns that fit does not cut
 }
 
 // cell is text and its color, "" for none.
@@ -49,13 +52,17 @@ func (t *table) write(w io.Writer, indent string, color bool) error {
 	for _, row := range t.rows {
 		line, pad := indent, ""
 		for i, c := range row {
+			gap := strings.Repeat(" ", widths[i]-lipgloss.Width(c.text))
+			if slices.Contains(t.right, i) {
+				pad, gap = pad+gap, ""
+			}
 			if c.text != "" {
 				line += pad + paint(c.text, c.color, color && c.color != "")
 				pad = ""
 			}
-			pad += strings.Repeat(" ", widths[i]-lipgloss.Width(c.text)+2)
+			pad += gap + "  "
 		}
-		b.WriteString(line + "\n")
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -72,13 +79,13 @@ func (t *table) fit(room int) {
 		total += w
 	}
 	for total > room {
-		widest := 0
+		widest := -1
 		for i, w := range widths {
-			if w > widths[widest] {
+			if w > leastColumn && (widest < 0 || w > widths[widest]) && !slices.Contains(t.whole, i) {
 				widest = i
 			}
 		}
-		if len(widths) == 0 || widths[widest] <= leastColumn {
+		if widest < 0 {
 			break
 		}
 		widths[widest]--

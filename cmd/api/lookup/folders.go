@@ -1,10 +1,10 @@
 package lookup
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -267,28 +267,12 @@ func (d *FoldersDiff) summary() string {
 	return plain.Counted(len(d.Notebooks), "notebook") + ": " + strings.Join(parts, ", ")
 }
 
-// Write writes the comparison for a terminal, the summary first.
+// Write writes the comparison for a terminal, nothing if the folders are the same.
 func (d *FoldersDiff) Write(w io.Writer, color bool) error {
-	var errs []error
-	line := func(words string) {
-		_, err := fmt.Fprintln(w, plain.Escape(words))
-		errs = append(errs, err)
+	if d.Same {
+		return nil
 	}
-	if !d.Same {
-		line(d.summary())
-	}
-	for i := range d.Notebooks {
-		if words := d.line(&d.Notebooks[i]); words != "" {
-			line(d.Notebooks[i].Path + ": " + words)
-		}
-	}
-	for i := range d.Notebooks {
-		if p := &d.Notebooks[i]; p.d != nil && !p.Same {
-			line("")
-			errs = append(errs, terminal.Sections(w, p.d, p.sections(), color))
-		}
-	}
-	return errors.Join(errs...)
+	return terminal.Document(w, d.Markdown(math.MaxInt32), 0, color)
 }
 
 // Markdown is the comparison as Markdown, of at most so many bytes.
