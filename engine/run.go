@@ -45,6 +45,8 @@ type run struct {
 	id    runs.RunID
 	sinks Sinks
 	whole context.Context // of the run, without its time limit
+	// hurried is the context of what is done whether or not the run was interrupted
+	hurried context.Context
 
 	rec      *recorder
 	ws       *workspace
@@ -218,7 +220,9 @@ func (r *run) do(ctx context.Context) (err error) {
 	}()
 	steps, cancel := r.bound(ctx)
 	defer cancel()
-	uncancelled := context.WithoutCancel(ctx) // an interrupted run is checked and kept like any other
+	uncancelled, release := hurried(ctx) // an interrupted run is checked and kept like any other
+	defer release()
+	r.hurried, r.rec.hurried = uncancelled, uncancelled
 	for _, phase := range []struct {
 		name string
 		do   func() error

@@ -29,7 +29,8 @@ func bundle(t testing.TB) []byte {
 	}
 	var out bytes.Buffer
 	out.WriteString(BundleHead(SHA1, "", SHA1.OID(list[0]), "refs/markmill/runs/id"))
-	err := WritePack(&out, SHA1, list, func(d Digest) (string, []byte, error) { return all[d].kind, all[d].data, nil })
+	err := WritePack(&out, SHA1, list,
+		InMemory(func(d Digest) (string, []byte, error) { return all[d].kind, all[d].data, nil }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind strin
 	defer os.Remove(f.Name())
 	var index []byte
 	var name object.Digest
-	if err = object.WritePack(f, s.Format, list, get); err == nil {
+	if err = object.WritePack(f, s.Format, list, object.InMemory(get)); err == nil {
 		index, name, err = object.IndexPack(f, s.Format)
 	}
 	if err == nil {
