@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,10 @@ func HaveGit() bool {
 	return err == nil
 }
 
+// gitTaken are the variables of Git that say how it reaches a remote, and those of its settings.
+var gitTaken = []string{"GIT_CONFIG_", "GIT_SSH", "GIT_SSL", "GIT_ASKPASS", "GIT_HTTP", "GIT_PROXY", "GIT_PROTOCOL",
+	"GIT_ALLOW_PROTOCOL", "GIT_NO_LAZY_FETCH"}
+
 // RunGit runs the Git program on a repository. It takes no optional lock, starts no monitor, runs no hook and does not
 // prompt. With an error it returns what Git printed so far: some commands end with an exit code that is an answer.
 func RunGit(ctx context.Context, dir string, env []string, stdin []byte, args ...string) ([]byte, error) {
@@ -25,7 +30,9 @@ func RunGit(ctx context.Context, dir string, env []string, stdin []byte, args ..
 	cmd.Dir = dir
 	for _, kv := range os.Environ() {
 		// GIT_DIR and its like would send it to another repository.
-		if !strings.HasPrefix(kv, "GIT_") || strings.HasPrefix(kv, "GIT_CONFIG_") {
+		if !strings.HasPrefix(kv, "GIT_") || slices.ContainsFunc(gitTaken, func(prefix string) bool {
+			return strings.HasPrefix(kv, prefix)
+		}) {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}

@@ -52,22 +52,21 @@ func (s *Repo) OpenGit() (*git.Repository, error) {
 }
 
 // Read reads an object. If it is missing, Read looks once more: a pack may have been added or replaced since the
-// repository was opened.
+// repository was opened. What a partial clone lacks, Git fetches.
 func (s *Repo) Read(kind string, d object.Digest) ([]byte, error) {
 	data, err := s.readOnce(kind, d)
 	if !errors.Is(err, plumbing.ErrObjectNotFound) {
 		return data, err
 	}
-	s.mu.Lock()
-	if s.repo != nil {
-		err = s.repo.Close()
-	}
-	s.repo, s.db, s.own = nil, nil, nil
-	s.mu.Unlock()
-	if err != nil {
+	if err := s.reopen(); err != nil {
 		return nil, err
 	}
-	return s.readOnce(kind, d)
+	if data, err = s.readOnce(kind, d); errors.Is(err, plumbing.ErrObjectNotFound) {
+		if data, ok := s.lazily(kind, d); ok {
+			return data, nil
+		}
+	}
+	return data, err
 }
 
 func (s *Repo) readOnce(kind string, d object.Digest) ([]byte, error) {

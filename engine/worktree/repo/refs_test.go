@@ -61,8 +61,9 @@ func TestRevisionsAsGit(t *testing.T) {
 	var told []string
 	t.Cleanup(func() { Warn = func(string) {} })
 	Warn = func(words string) { told = append(told, words) }
-	for _, rev := range []string{"HEAD", "@", "main", "both", "both~0", "heads/both", "refs/heads/both", "tags/both", "annotated",
-		string(head), string(head)[:5], string(head)[:9], "HEAD~1", "HEAD^", ":/one", ":/a..b", "main^{/one}", "@{0}",
+	for _, rev := range []string{"HEAD", "@", "main", "both", "both~0", "heads/both", "refs/heads/both",
+		"tags/both", "annotated", string(head), string(head)[:5], string(head)[:9], "HEAD~1", "HEAD^",
+		":/one", ":/a..b", "main^{/one}", "@{0}",
 		"HEAD:a", "HEAD^{tree}", "HEAD^@", "HEAD~9", "a", "-x", "--all", "apart..main", "apart...main", "..main"} {
 		want, gitErr := gittest.TryGit(g.Dir, nil, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", rev)
 		if want = strings.TrimSpace(want); gitErr == nil {
