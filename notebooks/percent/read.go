@@ -178,7 +178,7 @@ func (r *parser) content(first, next, body int) []string {
 	end := next
 	blank := func(i int) bool { return i >= first && strings.TrimSpace(r.lines[i].Text) == "" }
 	switch {
-	case end-first >= 3 && blank(end-1) && blank(end-2) && !blank(end-3):
+	case end-first >= 3 && blank(end-1) && r.lines[end-2].Text == "" && !blank(end-3):
 		end -= 2
 	case end > first && r.lines[end-1].Text == "":
 		end--
