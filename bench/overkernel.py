@@ -21,9 +21,9 @@ print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 """
 
 
-def cpu(command, env):
+def cpu(command, env, folder):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -50,7 +50,7 @@ def main():
                "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
         run = [given.program, "run", "-k", "jupyter:python3", path, os.path.join(folder, "out.ipynb")]
         for i in range(-2, given.pairs):  # the first two fill caches
-            pair = cpu(run, env)[0], float(cpu([sys.executable, "-c", KERNEL, path], env)[1])
+            pair = cpu(run, env, folder)[0], float(cpu([sys.executable, "-c", KERNEL, path], env, folder)[1])
             if i >= 0:
                 ours.append(pair[0])
                 theirs.append(pair[1])
