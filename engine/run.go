@@ -87,7 +87,7 @@ func (e *Engine) newRun(p *Plan, sinks Sinks) (*run, error) {
 	r.rec = &recorder{eng: e, plan: p, verdict: r.verdict, sinks: sinks, id: id, trace: newTrace(e.Now, p)}
 	r.ws = &workspace{eng: e, plan: p, rec: r.rec, mark: process.NewMark(), root: e.workRoot(id)}
 	r.sessions = &sessions{eng: e, plan: p, ws: r.ws, trace: r.rec.trace,
-		live: map[string]kernel.Session{}, lost: map[string]lostState{}}
+		live: map[string]kernel.Session{}, endings: map[string]*stream{}, lost: map[string]lostState{}}
 	r.inner = &innerRuns{eng: e, plan: p, rec: r.rec, ws: r.ws}
 	return r, nil
 }

@@ -146,7 +146,7 @@ func (a *app) runsLog() *cobra.Command {
 	c := &cobra.Command{
 		Use: "log [RUN [STEP…]]", Short: "Print the raw output of a run's steps", Args: args(0, -1),
 		Long: `Prints what the steps wrote to standard output, in full, in the order of the steps. With ids of steps it prints
-only those. It prints the bytes of the record, except on a terminal: there only colours control anything.`,
+only those. What an interpreter printed as it was closed follows the step that it began with. It prints the bytes of the record, except on a terminal: there only colours control anything.`,
 		Example: "  markmill runs log last verify\n  markmill runs log last --stderr\n" +
 			"  markmill runs log last change --patch",
 		RunE: func(_ *cobra.Command, words []string) error {
@@ -180,6 +180,13 @@ only those. It prints the bytes of the record, except on a terminal: there only 
 				}
 				if err := a.print(dir, file); err != nil {
 					return err
+				}
+				for _, last := range run.Endings(s.Planned.ID) {
+					if !stderr && !patch {
+						if err := a.print(dir, last); err != nil {
+							return err
+						}
+					}
 				}
 			}
 			return nil
