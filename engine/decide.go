@@ -162,8 +162,8 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 		return err
 	}
 	for _, f := range missing {
-		p.gates = append(p.gates, runs.Blocker{Code: runs.CodeProviderUnavailable, Rule: "filter." + f.Name + ".required",
-			Paths: []string{f.Path},
+		p.gates = append(p.gates, runs.Blocker{Code: runs.CodeProviderUnavailable,
+			Rule: "filter." + f.Name + ".required", Paths: []string{f.Path},
 			Message: fmt.Sprintf("the filter %s of .gitattributes needs %s, which is not installed",
 				f.Name, f.Program),
 			Hint: fmt.Sprintf("install it, or take the files as they are stored: git config filter.%s.required false "+

@@ -26,7 +26,7 @@ const (
 	PatchFile      = "patch.diff"
 	TestLogFile    = "test.log"
 	TraceFile      = "trace.jsonl"
-	EndingPrefix   = "ending-"     // in a step's folder: what the interpreter that began with it printed as it was closed
+	EndingPrefix   = "ending-"     // in a step's folder; see Run.Endings
 	ResultFile     = "result.json" // of a step
 	BundleFile     = "commits.bundle"
 	SumsFile       = "SHA256SUMS"

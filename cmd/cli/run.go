@@ -125,7 +125,7 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 					return usagef("--%s names no step; give an id, or leave the option out", name)
 				}
 			}
-			for _, name := range []string{"base", "branch"} { // an unset variable of a script must not pass for no option
+			for _, name := range []string{"base", "branch"} { // a script's variable may be unset
 				if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
 					return usagef("--%s names nothing; give a name, or leave the option out", name)
 				}

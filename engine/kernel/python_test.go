@@ -97,8 +97,8 @@ func TestPythonInput(t *testing.T) {
 // between them. A loop of the author's own runs all the same.
 func TestPythonEventLoop(t *testing.T) {
 	h := startPython(t)
-	h.ok("import asyncio\nasync def f(n):\n    for i in range(n):\n        await asyncio.sleep(0)\n        print('f', i)\n"+
-		"    return n\ntask = asyncio.create_task(f(2))\nprint('made')", "made\nf 0\nf 1\n")
+	h.ok("import asyncio\nasync def f(n):\n    for i in range(n):\n        await asyncio.sleep(0)\n"+
+		"        print('f', i)\n    return n\ntask = asyncio.create_task(f(2))\nprint('made')", "made\nf 0\nf 1\n")
 	h.ok("print(task.done(), await task)", "True 2\n")
 	h.ok("def g():\n    return asyncio.get_running_loop()\nprint(g() is task.get_loop(), g().is_running())",
 		"True True\n")

@@ -442,7 +442,8 @@ func TestPartialClone(t *testing.T) {
 		s := openSource(t, dir)
 		gittest.Must(t, os.Rename(g.Dir, g.Dir+"-gone"))
 		var e *notebooks.Error
-		if err := s.Complete(context.Background(), head); !errors.As(err, &e) || !strings.Contains(e.Hint, "--refetch") {
+		err := s.Complete(context.Background(), head)
+		if !errors.As(err, &e) || !strings.Contains(e.Hint, "--refetch") {
 			t.Errorf("%s, without the remote: %v", filter, err)
 		}
 		gittest.Must(t, os.Rename(g.Dir+"-gone", g.Dir))

@@ -52,8 +52,8 @@ func TestFileOfACommit(t *testing.T) {
 	}
 }
 
-// TestSizeAlone: a file whose size alone breaks the limit is in no capture and is not read; it counts as written. A file
-// of the base that is as large may stay as it is.
+// TestSizeAlone: a file whose size alone breaks the limit is in no capture and is not read; it counts as written. A
+// file of the base that is as large may stay as it is.
 func TestSizeAlone(t *testing.T) {
 	g := gittest.New(t)
 	g.Write("large", strings.Repeat("x", 2000))

@@ -102,7 +102,7 @@ func (s Strip) Check() error {
 }
 
 // requiredOfCell are the members that nbformat requires of cells.
-var requiredOfCell = []string{"cell_type", "metadata", "source", "outputs", "execution_count", "id"}
+var requiredOfCell = []string{"cell_type", "metadata", "source", "outputs", "execution_count"}
 
 // keys sorts the keys to remove by the object they are in, without their first word.
 func (s Strip) keys() (inBook, inCell []string, err error) {

@@ -216,8 +216,8 @@ func (r *parser) uncomment(c *Cell, content []string, inactive bool) []string {
 	return content
 }
 
-// codeInProse notes where lines of a cell of text have no comment sign: the script runs them, and Jupytext takes them for
-// text.
+// codeInProse notes where lines of a cell of text have no comment sign: the script runs them, and Jupytext takes them
+// for text.
 func (r *parser) codeInProse(c *Cell, content []string) {
 	var bare []string
 	line := 0
@@ -229,8 +229,8 @@ func (r *parser) codeInProse(c *Cell, content []string) {
 	}
 	if _, _, quoted := quotedText(bare); len(bare) > 0 && !(quoted && r.Language.Name == "python") {
 		r.mistakes = append(r.mistakes, &notebooks.Error{Kind: notebooks.KindInput, File: r.Name, Line: line, Col: 1,
-			Msg: fmt.Sprintf("this line is no comment and stands in a cell of text, that of line %d: the script would run it, "+
-				"and Jupytext reads it as text", c.Line),
+			Msg: fmt.Sprintf("this line is no comment and stands in a cell of text, that of line %d: the script would "+
+				"run it, and Jupytext reads it as text", c.Line),
 			Hint: fmt.Sprintf("write %s before it, or begin a cell of code above it with %s %%%%", r.Language.Comment,
 				r.Language.Comment)})
 	}

@@ -39,8 +39,9 @@ func (s *Repo) Resolve(rev string) (object.OID, error) {
 	if err != nil {
 		return "", err
 	}
-	// go-git takes HEAD@{1} for HEAD, HEAD:file for its commit, and the first of several commits that a few digits mean.
-	if _, isID := s.Format.Parse(object.OID(rev)); isID || !HaveGit() || name != rev && !strings.ContainsAny(rev, "{:") {
+	// go-git takes HEAD@{1} for HEAD, HEAD:file for its commit, and of commits that a few digits mean the first.
+	_, isID := s.Format.Parse(object.OID(rev))
+	if isID || !HaveGit() || name != rev && !strings.ContainsAny(rev, "{:") {
 		if h, err := repo.ResolveRevision(plumbing.Revision(name)); err == nil && !h.IsZero() {
 			return object.OID(h.String()), nil
 		}
@@ -81,7 +82,8 @@ func (s *Repo) fullName(rev string) (string, error) {
 		return rev, nil
 	}
 	var found []string
-	for _, form := range []string{"refs/%s", "refs/tags/%s", "refs/heads/%s", "refs/remotes/%s", "refs/remotes/%s/HEAD"} {
+	for _, form := range []string{"refs/%s", "refs/tags/%s", "refs/heads/%s", "refs/remotes/%s",
+		"refs/remotes/%s/HEAD"} {
 		ref := fmt.Sprintf(form, name)
 		if content, err := s.Ref(ref); err != nil {
 			return "", err
