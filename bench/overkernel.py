@@ -23,7 +23,7 @@ print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 def cpu(command, env, folder):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
