@@ -73,18 +73,22 @@ func (r *run) checkDiff(ctx context.Context) error {
 		lines += c.Added + c.Deleted
 		bytes += c.Size
 	}
+	changed := changedNames(total.Files)
+	for _, large := range r.ws.tree.TooLarge() {
+		bytes += large.Size
+		changed = append(changed, large.Path)
+	}
 	for _, l := range []struct {
 		what      string
 		is, limit int64
-	}{{"files", int64(len(total.Files)), int64(f.Limits.Files)}, {"lines", int64(lines), int64(f.Limits.Lines)},
+	}{{"files", int64(len(changed)), int64(f.Limits.Files)}, {"lines", int64(lines), int64(f.Limits.Lines)},
 		{"bytes", bytes, f.Limits.Bytes}} {
 		if l.limit > 0 && l.is > l.limit {
 			b := runs.Blocker{Code: runs.CodeChangeTooLarge, Rule: fmt.Sprintf("limits: %s: %d", l.what, l.limit),
-				Paths:   firstPaths(changedNames(total.Files)),
+				Paths:   firstPaths(changed),
 				Message: fmt.Sprintf("%d %s changed, and %d is the limit", l.is, l.what, l.limit)}
-			b.Step = record.ChangedBy(total.Files[0].Path)
-			if slices.ContainsFunc(total.Files,
-				func(f runs.ChangedFile) bool { return record.ChangedBy(f.Path) != b.Step }) {
+			b.Step = record.ChangedBy(changed[0])
+			if slices.ContainsFunc(changed, func(path string) bool { return record.ChangedBy(path) != b.Step }) {
 				b.Step = "" // more than one step made it too large
 			}
 			block(b)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"markmill/runs"
@@ -22,6 +23,35 @@ var (
 func isLimit(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, errTimeout) || cause == errRunTimeout || cause == errFinally
+}
+
+// hurry is how long an interrupted run reads, hashes and writes on: a large file would keep it for minutes.
+const hurry = 1500 * time.Millisecond
+
+var errHurry = errors.New("the run was interrupted, and did not wait until the rest was read")
+
+// hurried is a context that ends a while after a signal has ended ctx.
+func hurried(ctx context.Context) (context.Context, func()) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if signal := (Interrupt{}); errors.As(context.Cause(ctx), &signal) && signal.Abort == nil {
+			time.AfterFunc(hurry, func() { cancel(errHurry) })
+		}
+	})
+	return out, func() { stop(); cancel(nil) }
+}
+
+// hurriedReader is a file that is read until such a context ends; nil never does.
+type hurriedReader struct {
+	io.ReadSeeker
+	hurried context.Context
+}
+
+func (r hurriedReader) Read(p []byte) (int, error) {
+	if r.hurried != nil && r.hurried.Err() != nil {
+		return 0, context.Cause(r.hurried)
+	}
+	return r.ReadSeeker.Read(p)
 }
 
 // bound is the context of the steps: it ends with the run's time limit, which starts with the call.

@@ -149,10 +149,29 @@ func (p *Plan) chooseBase(ctx context.Context, homes []string) error {
 	if err != nil {
 		return err
 	}
+	if err := p.source.Complete(ctx, p.base); err != nil {
+		return err
+	}
 	if req.Branch != "" && req.Rerun == nil {
 		if err := p.source.CheckBranch(req.Branch, p.base); err != nil {
 			return err
 		}
+	}
+	missing, err := p.source.MissingFilters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range missing {
+		p.gates = append(p.gates, runs.Blocker{Code: runs.CodeProviderUnavailable,
+			Rule: "filter." + f.Name + ".required", Paths: []string{f.Path},
+			Message: fmt.Sprintf("the filter %s of .gitattributes needs %s, which is not installed",
+				f.Name, f.Program),
+			Hint: fmt.Sprintf("install it, or take the files as they are stored: git config filter.%s.required false "+
+				"&& git config filter.%[1]s.process '' && git config filter.%[1]s.clean cat && git config "+
+				"filter.%[1]s.smudge cat", f.Name)})
+	}
+	if len(missing) > 0 {
+		return nil
 	}
 	if p.uncommitted, err = p.source.Look(ctx); err != nil {
 		return err

@@ -194,7 +194,7 @@ func (r *run) publish(ctx context.Context) (err error) {
 	if r.ws.tree == nil || r.verdict.leaks() {
 		return nil
 	}
-	if r.bundle, err = r.ws.tree.Bundle(r.rec.record.Path()); err != nil {
+	if r.bundle, err = r.ws.tree.Bundle(ctx, r.rec.record.Path()); err != nil {
 		return fmt.Errorf("the run's commits cannot be written: %w", err)
 	}
 	name := r.plan.request.Branch

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,7 @@ type recorder struct {
 	trace    *trace
 	traceErr error    // why the trace could not be written
 	loose    []string // folders of the record, slash-separated, whose files unnamed lists
+	hurried  context.Context
 
 	hidden hidden
 }
@@ -185,7 +187,7 @@ func (c *recorder) keepFile(step notebooks.StepID, from, name string) (int64, ru
 
 // keepFrom is keepFile for bytes in memory, or for an open file.
 func (c *recorder) keepFrom(step notebooks.StepID, in io.ReadSeeker, name string) (n int64, _ runs.Digest, err error) {
-	source, err := c.cleanFile(step, in, name)
+	source, err := c.cleanFile(step, hurriedReader{in, c.hurried}, name)
 	if err != nil {
 		return 0, "", err
 	}

@@ -45,6 +45,8 @@ type run struct {
 	id    runs.RunID
 	sinks Sinks
 	whole context.Context // of the run, without its time limit
+	// hurried is the context of what is done whether or not the run was interrupted
+	hurried context.Context
 
 	rec      *recorder
 	ws       *workspace
@@ -85,7 +87,7 @@ func (e *Engine) newRun(p *Plan, sinks Sinks) (*run, error) {
 	r.rec = &recorder{eng: e, plan: p, verdict: r.verdict, sinks: sinks, id: id, trace: newTrace(e.Now, p)}
 	r.ws = &workspace{eng: e, plan: p, rec: r.rec, mark: process.NewMark(), root: e.workRoot(id)}
 	r.sessions = &sessions{eng: e, plan: p, ws: r.ws, trace: r.rec.trace,
-		live: map[string]kernel.Session{}, lost: map[string]lostState{}}
+		live: map[string]kernel.Session{}, endings: map[string]*stream{}, lost: map[string]lostState{}}
 	r.inner = &innerRuns{eng: e, plan: p, rec: r.rec, ws: r.ws}
 	return r, nil
 }
@@ -218,7 +220,9 @@ func (r *run) do(ctx context.Context) (err error) {
 	}()
 	steps, cancel := r.bound(ctx)
 	defer cancel()
-	uncancelled := context.WithoutCancel(ctx) // an interrupted run is checked and kept like any other
+	uncancelled, release := hurried(ctx) // an interrupted run is checked and kept like any other
+	defer release()
+	r.hurried, r.rec.hurried = uncancelled, uncancelled
 	for _, phase := range []struct {
 		name string
 		do   func() error

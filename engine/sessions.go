@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"markmill/engine/kernel"
@@ -28,6 +30,7 @@ type sessions struct {
 	trace *trace
 
 	live    map[string]kernel.Session
+	endings map[string]*stream              // of the live, what they print as they are closed
 	waits   bool                            // those that start get parameters later
 	started int                             // sessions so far; numbers their private folders
 	lost    map[string]lostState            // by session
@@ -99,6 +102,8 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 	}
 	if l.waits {
 		o.Params = nil
+	} else if name := s.Kernel.Name(); !s.byAgent() && !strings.Contains(name, ":") {
+		o.Ending = l.ending(s)
 	}
 	if s.byAgent() {
 		l.confineAgent(&o)
@@ -109,16 +114,37 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 	return o, l.ws.confine(&o, s)
 }
 
+// ending takes what the interpreter that starts with a step prints when it is closed, beside the step's output.
+func (l *sessions) ending(s *PlannedStep) *stream {
+	dir, name, rec := stepDir(s), fmt.Sprintf("%s%d", runs.EndingPrefix, l.started), l.ws.rec
+	l.endings[s.sessionKey()] = &stream{dir: rec.record.File(filepath.FromSlash(dir)), name: name,
+		rel: path.Join(dir, name), step: s.ID, mask: l.plan.mask.Stream(), keys: rec.hidden.shown.Stream()}
+	return l.endings[s.sessionKey()]
+}
+
+// end closes the interpreter of a session, and records what it still printed.
+func (l *sessions) end(key string) error {
+	err := l.live[key].Close()
+	if e := l.endings[key]; e != nil {
+		data, ferr := e.finish()
+		if data.File != "" {
+			l.ws.rec.loose = append(l.ws.rec.loose, path.Dir(data.File))
+		}
+		err = errors.Join(err, artifact(ferr))
+	}
+	delete(l.live, key)
+	delete(l.endings, key)
+	return err
+}
+
 // get returns the live interpreter of a step; nil without one.
 func (l *sessions) get(s *PlannedStep) kernel.Session { return l.live[s.sessionKey()] }
 
 // ended forgets the interpreter of a step, which has ended during the step.
 func (l *sessions) ended(s *PlannedStep) error {
 	key := s.sessionKey()
-	session := l.live[key]
-	delete(l.live, key)
 	l.lost[key] = lostState{in: s.ID}
-	return session.Close()
+	return l.end(key)
 }
 
 // lostIn returns the step in which the interpreter of a step's session ended, if this is the first step of the new one.
@@ -134,22 +160,21 @@ func (l *sessions) lostIn(s *PlannedStep) notebooks.StepID {
 // close ends all interpreters.
 func (l *sessions) close() error {
 	var errs []error
-	for name, s := range l.live {
-		errs = append(errs, s.Close())
-		delete(l.live, name)
+	for name := range l.live {
+		errs = append(errs, l.end(name))
 	}
 	return errors.Join(errs...)
 }
 
 // apart runs f with new interpreters, which end with it; the live ones wait.
 func (l *sessions) apart(f func() error) error {
-	waiting := l.live
-	l.live = map[string]kernel.Session{}
+	waiting, endings := l.live, l.endings
+	l.live, l.endings = map[string]kernel.Session{}, map[string]*stream{}
 	err := f()
 	if cerr := l.close(); err == nil {
 		err = cerr
 	}
-	l.live = waiting
+	l.live, l.endings = waiting, endings
 	return err
 }
 

@@ -368,7 +368,7 @@ func bad(s runs.StepStatus) bool { return s == runs.StepFailed || s == runs.Step
 
 // capture commits what the step changed, and records it.
 func (r *run) capture(ctx context.Context, s *PlannedStep, dir string) (*worktree.Change, error) {
-	change, err := r.ws.capture(context.WithoutCancel(ctx), s.ID, fmt.Sprintf("%s: step %s", r.plan.TaskID(), s.ID))
+	change, err := r.ws.capture(r.hurried, s.ID, fmt.Sprintf("%s: step %s", r.plan.TaskID(), s.ID))
 	if err != nil {
 		return nil, err
 	}

@@ -131,7 +131,7 @@ func (w *workspace) make(ctx context.Context, processes func() []int, place *pro
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
 		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(), Lister: p.listers(), Judges: p.judges,
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: append(p.copies(), copied...),
-		Artifacts: p.notebook.Front.Artifacts,
+		Artifacts: p.notebook.Front.Artifacts, MaxBytes: p.notebook.Front.Limits.Bytes,
 		Processes: processes}
 	if w.covered, err = w.objectFolders(); err != nil {
 		return err

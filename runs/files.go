@@ -26,6 +26,7 @@ const (
 	PatchFile      = "patch.diff"
 	TestLogFile    = "test.log"
 	TraceFile      = "trace.jsonl"
+	EndingPrefix   = "ending-"     // in a step's folder; see Run.Endings
 	ResultFile     = "result.json" // of a step
 	BundleFile     = "commits.bundle"
 	SumsFile       = "SHA256SUMS"

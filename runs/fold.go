@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -241,6 +242,20 @@ func (r *Run) addStep(event Event) error {
 		s.agentFiles = append(s.agentFiles, told.Files...)
 		return err
 	}
+}
+
+// Endings are the files of what interpreters that began with a step printed as they were closed.
+func (r *Run) Endings(step notebooks.StepID) (files []string) {
+	if r.Completed == nil {
+		return nil
+	}
+	for _, f := range r.Completed.Files {
+		folder, name := path.Split(f.File)
+		if strings.HasPrefix(name, EndingPrefix) && strings.HasSuffix(folder, "-"+string(step)+"/") {
+			files = append(files, f.File)
+		}
+	}
+	return files
 }
 
 // Scraps returns every scrap of the run but its checks with its last value, in the order in which the names came first.

@@ -55,3 +55,41 @@ func (p peers) interrupts(t *testing.T) {
 		}
 	}
 }
+
+// eventLoop: code that needs a running event loop runs on both kernels of Python as papermill runs it.
+func (p peers) eventLoop(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "loop.py"), `# %%
+import asyncio
+async def late(n):
+    await asyncio.sleep(0)
+    return n
+task, both = asyncio.create_task(late(1)), asyncio.gather(late(2), late(3))
+# %%
+print(task.done(), await task, await both)
+# %%
+def loop():
+    return asyncio.get_running_loop()
+print(loop() is task.get_loop(), loop() is asyncio.get_event_loop(), loop().is_running())
+future = loop().create_future()
+loop().call_soon(future.set_result, 4);
+# %%
+print(await future)
+queue = asyncio.Queue()
+background = asyncio.ensure_future(queue.put(5))
+# %%
+print(queue.qsize(), await queue.get(), background.done())
+`)
+	command(t, dir, p.python, "-m", "jupytext", "--quiet", "--set-kernel", "python3", "--to", "ipynb", "loop.py")
+	p.papermillOnce(t, dir, "loop.ipynb", "theirs.ipynb")
+	paths := []string{"theirs.ipynb"}
+	for _, kernel := range []string{"python", "jupyter:python3"} {
+		paths = append(paths, filepath.Base(kernel)+".out.ipynb")
+		command(t, dir, p.markmill, "run", "-k", kernel, "loop.ipynb", paths[len(paths)-1])
+	}
+	shown := strings.Split(strings.TrimSpace(string(command(t, dir, p.python,
+		append([]string{"-c", shownBy}, paths...)...))), "\n")
+	if shown[0] == "[[], [], [], [], []]" || shown[1] != shown[0] || shown[2] != shown[0] {
+		t.Errorf("%s\nthe same is expected of each", strings.Join(shown, "\n"))
+	}
+}

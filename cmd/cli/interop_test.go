@@ -31,6 +31,7 @@ func TestInterop(t *testing.T) {
 		{"jupytext pairs", p.pairs}, {"marimo", p.marimo}, {"jupyter server", p.server},
 		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime},
 		{"pre-commit", p.preCommit}, {"knitr", p.knitr}, {"widgets", p.widgets}, {"nbclient interrupts", p.interrupts},
+		{"event loop", p.eventLoop},
 		{"kernel that ends", p.kernelEnds}, {"checks", p.checks}, {"processes", p.processes},
 		{"secrets in tables", p.secretTable}, {"scraps of ours", p.ownScraps}, {"tables of scraps", p.tables},
 	} {
@@ -78,11 +79,15 @@ typed_bool = False
 typed_word = "a"
 typed_equals = "a"
 raw = "a"
+maybe: "str | None" = "a"
+optional: "Optional[str]" = "a"
+union: "typing.Union[str, None]" = "a"
+unless: str = None
 ` + "```" + `
 
 ` + "```python" + `
 for name in ("integer negative large fraction tiny truth untruth nothing word digits quotes lines unicode code empty "
-             "some none nested typed_int typed_float typed_bool typed_word typed_equals raw").split():
+             "some none nested typed_int typed_float typed_bool typed_word typed_equals raw maybe optional union unless").split():
     print(name, ascii(globals()[name]))
 ` + "```" + `
 `
@@ -119,6 +124,7 @@ func (p peers) parameters(t *testing.T) {
 		"-y", parameterValues,
 		"-p", "typed_int", "42", "-p", "typed_float", "6.5", "-p", "typed_bool", "True",
 		"-p", "typed_word", "text", "-p", "typed_equals", "a=b", "-r", "raw", "007",
+		"-p", "maybe", "None", "-p", "optional", "None", "-p", "union", "None", "-p", "unless", "None",
 	}
 
 	command(t, dir, p.python, "-m", "jupytext", "--quiet", "--to", "ipynb", source)
@@ -130,8 +136,8 @@ func (p peers) parameters(t *testing.T) {
 		source, filepath.Join(dir, "markmill.md")}, options...)...)
 
 	want, got := lines(t, theirs), lines(t, ours)
-	if len(want) != 24 {
-		t.Fatalf("papermill printed %d values, not 24:\n%s", len(want), strings.Join(want, "\n"))
+	if len(want) != 28 {
+		t.Fatalf("papermill printed %d values, not 28:\n%s", len(want), strings.Join(want, "\n"))
 	}
 	if len(got) != len(want) {
 		t.Fatalf("markmill printed %d values, papermill %d:\n%s", len(got), len(want), strings.Join(got, "\n"))

@@ -11,6 +11,7 @@ import (
 	"markmill/engine/kernel"
 	"markmill/engine/process"
 	"markmill/engine/sandbox"
+	"markmill/engine/worktree"
 )
 
 // Main is the whole of markmill, and with a server of markmill-server; it returns the exit code. Under the names glue,
@@ -32,6 +33,7 @@ func Main(server *Server) int {
 		return process.PlaceMain(os.Args[1:], sandboxOf)
 	}
 	a := newApp()
+	worktree.OnWarning(func(words string) { a.tell("markmill: warning: %s\n", words) })
 	if a.server = server; server == nil {
 		tuneGC()
 	}

@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -131,6 +133,11 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
 			for _, name := range []string{"only", "from", "until"} {
 				if f := c.Flags().Lookup(name); f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
 					return usagef("--%s names no step; give an id, or leave the option out", name)
+				}
+			}
+			for _, name := range []string{"base", "branch"} { // a script's variable may be unset
+				if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+					return usagef("--%s names nothing; give a name, or leave the option out", name)
 				}
 			}
 			if paths[0] == "-" && o.stdinParams {
@@ -603,12 +610,33 @@ func (a *app) prepare(plan *engine.Plan, output string) error {
 	return a.writeResult("OUTPUT", output, b)
 }
 
+// folderIn returns a folder of --cwd relative to the root of the repository. A path that leads there from the current
+// folder, as papermill has it, is taken where there is no such folder below the root.
+func folderIn(root, folder string) string {
+	isFolder := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.IsDir()
+	}
+	if folder == "" || filepath.IsLocal(folder) && (isFolder(filepath.Join(root, folder)) || !isFolder(folder)) {
+		return folder
+	}
+	real, err := filepath.EvalSymlinks(folder)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	top, rootErr := filepath.EvalSymlinks(root)
+	if rel, relErr := filepath.Rel(top, real); errors.Join(err, rootErr, relErr) == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return folder
+}
+
 // chooseFolder decides where a run outside a repository works: in the current folder, as with papermill, or in the
 // folder of --cwd.
 func (o *runOptions) chooseFolder() error {
 	outside := o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd)
 	if o.req.Repository != "" {
-		if outside {
+		if o.req.Cwd = folderIn(o.req.Repository, o.req.Cwd); o.req.Cwd != "" && !filepath.IsLocal(o.req.Cwd) {
 			return usagef("--cwd %s is outside the worktree; give a folder relative to its root", o.req.Cwd)
 		}
 		return nil

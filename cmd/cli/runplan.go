@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -172,6 +173,15 @@ func (a *app) summarize(r *endedRun, o *runOptions) {
 		for _, words := range []string{d.Unread, d.PatchOmits} {
 			if words != "" {
 				a.line(words)
+			}
+		}
+	}
+	for _, s := range r.Run.Steps {
+		for _, file := range r.Run.Endings(s.Planned.ID) {
+			const most = 500
+			if text, err := runs.At(r.Dir).ReadFile(file); err == nil {
+				a.line(fmt.Sprintf("printed as the interpreter of step %s was closed: %s", s.Planned.ID,
+					bytes.TrimSpace(text[max(0, len(text)-most):])))
 			}
 		}
 	}

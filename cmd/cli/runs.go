@@ -137,6 +137,14 @@ func (a *app) printLog(run *runs.Run, dir string, o logOptions) error {
 		if err := a.print(dir, file); err != nil {
 			return err
 		}
+		for _, last := range run.Endings(s.Planned.ID) { // what its interpreter printed as it was closed
+			if o.stderr || o.patch {
+				break
+			}
+			if err := a.print(dir, last); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"markmill/cmd/markmill/remote"
+	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
 	"markmill/notebooks/region"
@@ -86,6 +87,13 @@ func (a *app) strip(file string, options *stripOptions, check, stdout bool) (had
 	}
 	src, err := a.readAny(file)
 	if err != nil {
+		return false, err
+	}
+	if notebooks.IsPointer(src) && file != "-" {
+		a.tell("%s: left as it is: %s; %s\n", name(file), notebooks.PointerWords, notebooks.PointerHint)
+		if stdout {
+			err = a.shownText(src)
+		}
 		return false, err
 	}
 	got, err := options.strip(file, src)

@@ -49,6 +49,8 @@ type Options struct {
 	// counts instead of Confine and Attributes, see process.Options.
 	Place *process.Place
 	Order string
+	// Ending gets what the interpreter prints as it is closed: a trap, atexit. nil is nobody.
+	Ending io.Writer
 	// EndWithStep ends what a step leaves running with the step. Otherwise it lives until the session is closed.
 	EndWithStep bool
 	// Waits starts an interpreter that gets its parameters with Ready; see the function Waits.

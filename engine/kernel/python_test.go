@@ -3,11 +3,14 @@
 package kernel
 
 import (
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"markmill/notebooks"
 )
@@ -74,7 +77,6 @@ func TestPythonExits(t *testing.T) {
 	}
 }
 
-// A traceback names the notebook's file and line, shows its source and none of the driver's frames.
 // input has nobody to ask: it raises what it raises under Jupyter, unless the step itself gives the text.
 func TestPythonInput(t *testing.T) {
 	h := startPython(t)
@@ -84,8 +86,55 @@ func TestPythonInput(t *testing.T) {
 	}
 	h.ok("import io, sys\nsys.stdin = io.StringIO('a\\n')\nprint(input())", "a\n")
 	h.ok("sys.stdin = sys.__stdin__\ntry:\n    input()\nexcept NotImplementedError:\n    print('none')", "none\n")
+	got := h.run("import getpass\ngetpass.getpass()")
+	if got.Exit != 1 || !strings.Contains(got.stderr, "StdinNotImplementedError: getpass") ||
+		!strings.Contains(got.stderr, "secrets:") {
+		t.Errorf("%+v", got)
+	}
 }
 
+// The session has one event loop, which is the running one for the code of steps, as under IPython, and which runs
+// between them. A loop of the author's own runs all the same.
+func TestPythonEventLoop(t *testing.T) {
+	h := startPython(t)
+	h.ok("import asyncio\nasync def f(n):\n    for i in range(n):\n        await asyncio.sleep(0)\n"+
+		"        print('f', i)\n    return n\ntask = asyncio.create_task(f(2))\nprint('made')", "made\nf 0\nf 1\n")
+	h.ok("print(task.done(), await task)", "True 2\n")
+	h.ok("def g():\n    return asyncio.get_running_loop()\nprint(g() is task.get_loop(), g().is_running())",
+		"True True\n")
+	h.ok("both = asyncio.gather(f(1), asyncio.ensure_future(f(1)))", "f 0\nf 0\n")
+	h.ok("await both", "[1, 1]\n")
+	h.ok("print(asyncio.run(f(0)), g().run_until_complete(f(0)), g() is task.get_loop())", "0 0 True\n")
+	h.ok("import threading\ndef other():\n    try:\n        g()\n    except RuntimeError as e:\n        print(e)\n"+
+		"t = threading.Thread(target=other); t.start(); t.join()", "no running event loop\n")
+	socket := filepath.Join(t.TempDir(), "s")
+	h.ok("async def answer(r, w):\n    w.write(b'x')\n    w.close()\n"+
+		"server = await asyncio.start_unix_server(answer, "+strconv.Quote(socket)+")", "")
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "x" {
+		t.Errorf("between the steps the server answers %q, %v", got, err)
+	}
+	h.ok("asyncio.get_event_loop().close()\nprint(await f(0))", "0\n")
+}
+
+// Libraries ask for a running loop to refuse calls that block one: they get one only after a step has used it.
+func TestPythonLibrariesWithoutLoop(t *testing.T) {
+	h := startPython(t)
+	h.ok("import asyncio, types\nlibrary = types.ModuleType('library')\n"+
+		"exec('import asyncio\\ndef ask():\\n    return asyncio.get_running_loop().is_running()', library.__dict__)\n"+
+		"try:\n    library.ask()\nexcept RuntimeError as e:\n    print(e)", "no running event loop\n")
+	h.ok("asyncio.get_running_loop();", "")
+	h.ok("print(library.ask())", "True\n")
+}
+
+// A traceback names the notebook's file and line, shows its source and none of the driver's frames.
 func TestPythonTraceback(t *testing.T) {
 	h := startPython(t)
 	h.run("def f(x):\n    return 1 / x", func(r *Request) { r.Line = 3 })

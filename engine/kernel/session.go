@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -346,7 +348,8 @@ func (s *session) Close() error {
 	}
 	s.shut = true
 	if s.child != nil {
-		finish := s.pump(io.Discard, io.Discard)
+		last := &bothStreams{to: cmp.Or[io.Writer](s.o.Ending, io.Discard)}
+		finish := s.pump(last, last)
 		if !s.child.Over() {
 			if err := s.driver.tell(orderQuit, 0); err != nil {
 				s.kill()
@@ -367,6 +370,18 @@ func (s *session) Close() error {
 	}
 	s.driver.close()
 	return nil
+}
+
+// bothStreams is a writer for both streams.
+type bothStreams struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (w *bothStreams) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(b)
 }
 
 func (s *session) waitEnd() bool {

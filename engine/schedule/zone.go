@@ -64,7 +64,7 @@ func Check(nb *notebooks.Notebook, getenv func(string) (string, bool)) error {
 	} else {
 		due = due.In(times.Zone)
 	}
-	if s.Commit != "" && !object.ValidRef("refs/heads/"+s.Commit) {
+	if s.Commit != "" && !object.ValidBranch(s.Commit) {
 		add("commit", fmt.Sprintf("commit: %q cannot name a branch", s.Commit), "see git help check-ref-format")
 	}
 	given, err := Given(s, due)

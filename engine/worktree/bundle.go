@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -19,7 +20,7 @@ import (
 // does not write to the source's repository, and it renames the file into place when it is complete. It returns nil for
 // a run that has no source, and for one that changed nothing, unless it began with uncommitted changes, which only its
 // commits have.
-func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
+func (t *Tree) Bundle(ctx context.Context, dir string) (*runs.BundleData, error) {
 	if t.src == nil || !t.changed && !t.opt.IncludeDirty || t.last == t.start {
 		return nil, nil
 	}
@@ -35,7 +36,7 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	sum := sha256.New()
 	buffered := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
 	buffered.WriteString(object.BundleHead(t.fmt, t.fmt.OID(t.start), t.fmt.OID(t.last), ref))
-	if err = object.WritePack(buffered, t.fmt, t.ofRun(), t.store.Get); err == nil {
+	if err = object.WritePack(buffered, t.fmt, t.ofRun(), t.openUntil(ctx)); err == nil {
 		err = buffered.Flush()
 	}
 	if err == nil {
@@ -56,6 +57,17 @@ func (t *Tree) Bundle(dir string) (*runs.BundleData, error) {
 	}
 	return &runs.BundleData{File: runs.BundleFile, Digest: runs.Digest("sha256:" + hex.EncodeToString(sum.Sum(nil))),
 		Bytes: size, Ref: ref}, nil
+}
+
+// openUntil opens objects of the run, whose content is read until a context ends.
+func (t *Tree) openUntil(ctx context.Context) object.Opener {
+	return func(d object.Digest) (string, int64, io.ReadCloser, error) {
+		kind, size, content, err := t.store.Open(d)
+		return kind, size, struct {
+			io.Reader
+			io.Closer
+		}{object.Until(ctx, content), content}, err
+	}
 }
 
 // ofRun lists the objects of the run that the base commit lacks.

@@ -10,6 +10,7 @@ import (
 
 	"markmill/engine/worktree/disk"
 	"markmill/engine/worktree/object"
+	"markmill/engine/worktree/quote"
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
@@ -49,7 +50,7 @@ func (t *Tree) Capture(ctx context.Context, step, message string) (*Change, erro
 	}
 	c := &Change{
 		Parent: t.fmt.OID(t.last), Tree: t.fmt.OID(tree),
-		IgnoredWritten: int(w.Ignored.Load()), Skipped: w.Skipped,
+		IgnoredWritten: int(w.Ignored.Load()) + len(t.over), Skipped: w.Skipped,
 	}
 	if w.Mappings != nil {
 		c.MayMiss = w.Mappings.Unknown
@@ -144,7 +145,7 @@ func (t *Tree) walkAndRead(ctx context.Context, lenient bool) (*snapshot.Walk, e
 	if err := w.Folder(t.root, f, "", nil, t.recheck); err != nil {
 		return nil, unreadable(err)
 	}
-	t.recheck = false
+	t.recheck, t.over, t.room = false, nil, t.opt.MaxBytes
 	t.nested = w.Skipped
 	for path := range w.IgnoredPaths {
 		t.ignored[path], t.stepIgnored[path] = true, true
@@ -175,8 +176,8 @@ func (t *Tree) capture(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, 
 	if !n.Touched {
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	for _, e := range n.Removed {
 		t.note(path+e.Name, e)
@@ -191,8 +192,11 @@ func (t *Tree) capture(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, 
 	n.Own()
 	for i := 0; i < len(n.Files); i++ {
 		e := &n.Files[i]
-		if !e.Check {
+		if !e.Check || t.overLimit(n, e, path) {
 			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		err := t.captureFile(ctx, w, n, e, f, path)
 		if errors.Is(err, disk.ErrChanged) && w.Lenient {
@@ -237,6 +241,41 @@ func (t *Tree) capture(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, 
 	n.Dirs = slices.DeleteFunc(n.Dirs, func(d *snapshot.Node) bool { return slices.Contains(lost, d) })
 	n.Touched = false
 	return nil
+}
+
+// TooLarge is a file that is in no capture, because its size alone breaks Options.MaxBytes.
+type TooLarge struct {
+	Path string // as in a Change
+	Size int64
+}
+
+// TooLarge lists the files that the last capture left out.
+func (t *Tree) TooLarge() []TooLarge { return t.over }
+
+// overLimit leaves a new or grown file out of a capture that its size makes too large, before any of it is read: it
+// counts as written and not kept, as an ignored one does. What a filter makes of a file has another size.
+func (t *Tree) overLimit(n *snapshot.Node, e *snapshot.Entry, path string) bool {
+	if t.opt.MaxBytes == 0 || e.Stat.Kind() != disk.KindFile || e.Mode == disk.ModeLink || e.Mode == disk.ModeGitlink {
+		return false
+	}
+	conv, size := t.conv.Of(n.Rules, path+e.Name, e.Name), e.Stat.Size
+	if conv.External {
+		return false
+	}
+	if conv.Text {
+		size /= 2 // the least that is left of empty lines
+	}
+	if e.Mode != 0 { // the base may have this very content
+		if size <= t.opt.MaxBytes || size <= t.sizeOf(e.OID) {
+			return false
+		}
+	} else if size <= t.room {
+		t.room -= size
+		return false
+	}
+	shown, _ := quote.Shown(path + e.Name)
+	t.over = append(t.over, TooLarge{shown, e.Stat.Size})
+	return true
 }
 
 // removeAll notes that everything captured in a folder is gone.
@@ -315,7 +354,7 @@ func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *
 		return mode, oid, err
 	}
 	for range 4 {
-		oid, after, err := t.hashOnce(f, e, conv, false)
+		oid, after, err := t.hashOnce(ctx, f, e, conv, false)
 		if err != nil && !errors.Is(err, disk.ErrChanged) {
 			return 0, object.Digest{}, err
 		}
@@ -330,7 +369,7 @@ func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *
 		}
 	}
 	for tries := 0; w.Lenient && e.Stat.Kind() == disk.KindFile && tries < 8; tries++ {
-		oid, _, err := t.hashOnce(f, e, conv, true)
+		oid, _, err := t.hashOnce(ctx, f, e, conv, true)
 		if !errors.Is(err, disk.ErrChanged) {
 			return mode, oid, err
 		}
@@ -342,13 +381,13 @@ func (t *Tree) hash(ctx context.Context, w *snapshot.Walk, n *snapshot.Node, e *
 }
 
 // hashOnce reads a file once. With part, it reads as much as is there of a file that keeps changing.
-func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (oid object.Digest,
-	after disk.Stat, err error) {
+func (t *Tree) hashOnce(ctx context.Context, f *disk.Folder, e *snapshot.Entry, conv rules.Conversion, part bool) (
+	oid object.Digest, after disk.Stat, err error) {
 	switch {
 	case t.unread != "":
 		return t.statDigest(e.Stat), e.Stat, nil
 	case e.Stat.Size >= object.StreamFrom && (t.large != nil || !conv.Text):
-		oid, after, err = t.hashLarge(f, e, part)
+		oid, after, err = t.hashLarge(ctx, f, e, part)
 	default:
 		oid, after, err = t.hashContent(f, e, conv, part)
 	}
@@ -361,15 +400,16 @@ func (t *Tree) hashOnce(f *disk.Folder, e *snapshot.Entry, conv rules.Conversion
 }
 
 // hashLarge stores a file as it is read; in a folder outside a repository, it only names the content.
-func (t *Tree) hashLarge(f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest, after disk.Stat, err error) {
+func (t *Tree) hashLarge(ctx context.Context, f *disk.Folder, e *snapshot.Entry, part bool) (oid object.Digest,
+	after disk.Stat, err error) {
 	file, err := f.File(e.Name)
 	if err != nil {
 		return oid, after, err
 	}
 	defer file.Close()
-	var in io.Reader = file
+	in := object.Until(ctx, file)
 	if part {
-		in = io.LimitReader(file, e.Stat.Size)
+		in = io.LimitReader(in, e.Stat.Size)
 	}
 	if t.large == nil {
 		oid, err = t.store.PutStream(in, e.Stat.Size)

@@ -12,6 +12,7 @@ import (
 	"markmill/engine/worktree/repo"
 	"markmill/engine/worktree/rules"
 	"markmill/engine/worktree/snapshot"
+	"markmill/notebooks"
 	"os"
 	"path/filepath"
 	"strings"
@@ -228,9 +229,16 @@ func (t *Tree) gitCheckout(ctx context.Context, paths []string) error {
 	_, err := repo.RunGit(ctx, t.dir, nil, []byte(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-f", "-z",
 		"--stdin")
 	if err != nil {
-		return err
+		return filterFailed(paths[0], err)
 	}
 	return os.Remove(filepath.Join(t.dir, ".git", "HEAD"))
+}
+
+// filterFailed is the error of the Git program where it converts files.
+func filterFailed(path string, err error) error {
+	return &notebooks.Error{Kind: notebooks.KindProvider, File: path, Err: err,
+		Msg:  "Git could not convert this file as .gitattributes asks: " + err.Error(),
+		Hint: "install what its filter calls; `git check-attr filter -- FILE` names the filter"}
 }
 
 // gitHash has the Git program store a file whose content passes through a filter. It works in the run's own repository,
@@ -262,7 +270,7 @@ func (t *Tree) gitHash(ctx context.Context, path string, e *snapshot.Entry, conv
 	}
 	out, err := repo.RunGit(ctx, t.dir, env, nil, command...)
 	if err != nil {
-		return object.Digest{}, err
+		return object.Digest{}, filterFailed(path, err)
 	}
 	d, ok := t.fmt.Parse(object.OID(bytes.TrimSpace(out)))
 	if !ok {

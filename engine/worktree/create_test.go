@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -423,5 +424,45 @@ func TestTimes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPartialClone: what a partial clone lacks of the base is fetched before the worktree is made, and Git fetches more
+// when a step asks for it. Where the remote is gone, an error says so first.
+func TestPartialClone(t *testing.T) {
+	for _, filter := range []string{"blob:none", "tree:0"} {
+		g := gittest.New(t)
+		g.Write("deep/er/a", "one\n")
+		g.Commit("one")
+		g.Write("deep/er/a", "two\n")
+		head := g.Commit("two")
+		g.Configure("[uploadpack]\n\tallowFilter = true\n\tallowAnySHA1InWant = true\n")
+		dir := filepath.Join(t.TempDir(), "clone")
+		g.Git("clone", "-q", "--no-checkout", "--filter="+filter, "file://"+g.Dir, dir)
+		s := openSource(t, dir)
+		gittest.Must(t, os.Rename(g.Dir, g.Dir+"-gone"))
+		var e *notebooks.Error
+		err := s.Complete(context.Background(), head)
+		if !errors.As(err, &e) || !strings.Contains(e.Hint, "--refetch") {
+			t.Errorf("%s, without the remote: %v", filter, err)
+		}
+		gittest.Must(t, os.Rename(g.Dir+"-gone", g.Dir))
+		gittest.Must(t, s.Complete(context.Background(), head))
+		gittest.Must(t, os.Rename(g.Dir, g.Dir+"-gone"))
+		tree := create(t, s, head)
+		if data, err := os.ReadFile(filepath.Join(tree.Dir(), "deep", "er", "a")); string(data) != "two\n" {
+			t.Errorf("%s: %q %v", filter, data, err)
+		}
+		gittest.Must(t, os.Rename(g.Dir+"-gone", g.Dir))
+		if got := gittest.GitIn(t, tree.Dir(), nil, "show", "HEAD~1:deep/er/a"); got != "one" {
+			t.Errorf("%s: in a step Git shows %q", filter, got)
+		}
+		before, err := s.Resolve(string(head) + "~1")
+		gittest.Must(t, err)
+		files, err := s.CommitFiles(before)
+		gittest.Must(t, err)
+		if data, err := files.Read("deep/er/a", 100); string(data) != "one\n" {
+			t.Errorf("%s: an earlier commit has %q %v", filter, data, err)
+		}
 	}
 }

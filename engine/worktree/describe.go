@@ -86,6 +86,14 @@ func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, 
 		f.Binary, f.Size = true, d.New.Size
 		return f, nil, err
 	}
+	large := &patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in "+
+		"the patch", maxPatchFile>>20)}
+	if t.store.Known[d.New.OID] && d.New.Size > maxPatchFile {
+		if f.Size = t.sizeOf(d.New.OID); f.Size > maxPatchFile {
+			f.Binary = true
+			return f, nil, large
+		}
+	}
 	old, err := t.content(d.Old)
 	if err != nil {
 		return f, nil, err
@@ -98,9 +106,7 @@ func (t *Tree) describeFile(d patch.Delta) (f runs.ChangedFile, section []byte, 
 	f.Binary = patch.IsBinary(old) || patch.IsBinary(new)
 	if len(old) > maxPatchFile || len(new) > maxPatchFile {
 		f.Binary = true
-		return f, nil,
-			&patch.Error{Path: d.Path, Msg: fmt.Sprintf("larger than %d MB: its change is in the commits, and not in "+
-				"the patch", maxPatchFile>>20)}
+		return f, nil, large
 	}
 	f.Added, f.Deleted = d.Write(&out, t.fmt, old, new)
 	return f, out.Bytes(), d.Verify(out.Bytes(), old, new)

@@ -111,7 +111,7 @@ var settingsTaken = map[string][]string{
 		"attributesfile", "quotepath"},
 	"submodule": {"url", "active", "branch"},
 	"filter":    nil, "diff": nil, "merge": nil, "branch": nil,
-	"remote": {"url", "fetch", "tagopt"},
+	"remote": {"url", "fetch", "tagopt", "promisor", "partialclonefilter"},
 }
 
 // config composes the settings of the worktree's repository: those of the source that affect content, its remotes

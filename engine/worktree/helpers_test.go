@@ -58,7 +58,7 @@ func made(t testing.TB, g *gittest.Repository, edit ...func(*Options)) *Tree {
 func bundledRun(t testing.TB, tree *Tree) (*object.Bundle, *runs.BundleData) {
 	t.Helper()
 	dir := t.TempDir()
-	data, err := tree.Bundle(dir)
+	data, err := tree.Bundle(context.Background(), dir)
 	gittest.Must(t, err)
 	if data == nil {
 		return nil, nil

@@ -32,10 +32,9 @@ func bundle(t testing.TB) []byte {
 	}
 	var out bytes.Buffer
 	out.WriteString(object.BundleHead(object.SHA1, "", object.SHA1.OID(list[0]), "refs/markmill/runs/id"))
-	err := object.WritePack(&out, object.SHA1, list, func(d object.Digest) (string, []byte,
-		error) {
+	err := object.WritePack(&out, object.SHA1, list, object.InMemory(func(d object.Digest) (string, []byte, error) {
 		return all[d].kind, all[d].data, nil
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,7 @@ func TestBundle(t *testing.T) {
 			base := g.Commit("base")
 			s := openSource(t, g.Dir)
 			tree := made(t, g)
-			if data, err := tree.Bundle(t.TempDir()); data != nil || err != nil {
+			if data, err := tree.Bundle(context.Background(), t.TempDir()); data != nil || err != nil {
 				t.Fatalf("nothing changed, and yet %v %v", data, err)
 			}
 			before := snapshotAll(t, filepath.Join(g.Dir, ".git"))

@@ -31,6 +31,9 @@ func Open(dir string) (*Source, error) {
 	return &Source{Repo: r}, nil
 }
 
+// OnWarning sets what tells the user of a revision that means several things; see repo.Warn.
+func OnWarning(tell func(words string)) { repo.Warn = tell }
+
 // CheckoutFiles are the files of the checkout that Git has or would take up: those of HEAD as they are on disk, and
 // untracked ones that are not ignored. Close gives it back.
 func (s *Source) CheckoutFiles(ctx context.Context) (*repo.Files, error) {

@@ -28,6 +28,7 @@ type Options struct {
 	Artifacts    []string        // patterns as in allow: of results that belong to no change, where the base has none
 	Author       object.Identity // of the commits, which it also commits
 	Now          func() time.Time
+	MaxBytes     int64 // most bytes of new files, by their size; 0 is any
 	// Exclude says which paths of a folder that is worked in are no part of the worktree; nil is none.
 	Exclude func(path string) bool
 	// Pool, if not nil, is where Create takes a worktree from and Close puts it. It lies on the file system of Dir.
@@ -74,6 +75,8 @@ type Tree struct {
 	loaded         bool          // loadBase was called
 	loadErr        error         // what it returned
 	changed        bool          // some capture found something
+	over           []TooLarge    // of the last capture
+	room           int64         // what is left of Options.MaxBytes in a capture
 	settled        int           // so many objects of the store are of the base, where that is the run's own
 	recheck        bool          // the next walk decides anew what is ignored
 	made           time.Time     // when its files were checked out
@@ -154,6 +157,19 @@ func (t *Tree) Blob(oid object.OID) ([]byte, error) {
 		return nil, fmt.Errorf("no object name: %q", oid)
 	}
 	return t.blob(d)
+}
+
+// sizeOf is the size of content, of the run or of the source; 0 if it cannot be read.
+func (t *Tree) sizeOf(d object.Digest) int64 {
+	if t.store.Known[d] {
+		_, size, content, err := t.store.Open(d)
+		if err == nil {
+			content.Close()
+		}
+		return size
+	}
+	data, _ := t.blob(d)
+	return int64(len(data))
 }
 
 // blob reads content, of the run or of the source.

@@ -50,6 +50,10 @@ type runnable interface {
 // Parse is markdown.Parse for every form.
 func Parse(name string, src []byte) (*notebooks.Notebook, error) {
 	form := Detect(name, src)
+	if notebooks.IsPointer(src) {
+		return &notebooks.Notebook{Name: name, Source: src, Form: form, ParamsAt: -1}, notebooks.ErrorList{{
+			Kind: notebooks.KindInput, File: name, Msg: notebooks.PointerWords, Hint: notebooks.PointerHint}}
+	}
 	read, ok := readers[form]
 	if !ok {
 		return markdown.Parse(name, src)

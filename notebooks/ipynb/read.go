@@ -97,6 +97,9 @@ func (r *reader) problem(offset int, msg, hint string) *notebooks.Error {
 func (r *reader) notebook() error {
 	r.c = codec.NewCursor(r.nb.Source, r.start)
 	if r.c.Kind() != '{' {
+		if notebooks.IsPointer(r.nb.Source) {
+			return &misfit{0, notebooks.PointerWords, notebooks.PointerHint}
+		}
 		found := r.c.Expected("{").(*codec.SyntaxError).Found
 		return &misfit{r.c.Offset(), "expected a notebook: a JSON object that begins with {, found " + found,
 			"an .ipynb is a file that Jupyter saved; a Markdown notebook ends in .md"}

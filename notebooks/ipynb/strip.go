@@ -101,6 +101,9 @@ func (s Strip) Check() error {
 	return err
 }
 
+// requiredOfCell are the members that nbformat requires of cells.
+var requiredOfCell = []string{"cell_type", "metadata", "source", "outputs", "execution_count"}
+
 // keys sorts the keys to remove by the object they are in, without their first word.
 func (s Strip) keys() (inBook, inCell []string, err error) {
 	for _, key := range slices.Concat(volatileKeys, s.ExtraKeys) {
@@ -109,6 +112,8 @@ func (s Strip) keys() (inBook, inCell []string, err error) {
 		case first != "metadata" && first != "cell" || rest == "":
 			return nil, nil, fmt.Errorf(
 				"key %q: it must begin with metadata. or cell., as metadata.kernelspec or cell.metadata.scrolled", key)
+		case first == "cell" && slices.Contains(requiredOfCell, rest):
+			return nil, nil, fmt.Errorf("key %q: a cell without it is no cell; name what is in it", key)
 		case slices.Contains(s.KeepMetadataKeys, key):
 		case first == "metadata":
 			inBook = append(inBook, rest)

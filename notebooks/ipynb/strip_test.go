@@ -147,7 +147,7 @@ func TestStripRejects(t *testing.T) {
 		"keep_output; take one of the two out" {
 		t.Errorf("got %v", err)
 	}
-	for _, key := range []string{"a", "metadata", "metadata.", "other.a"} {
+	for _, key := range []string{"a", "metadata", "metadata.", "other.a", "cell.metadata", "cell.source"} {
 		if (Strip{ExtraKeys: []string{key}}).Check() == nil {
 			t.Errorf("the key %q was accepted", key)
 		}

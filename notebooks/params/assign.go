@@ -95,7 +95,7 @@ func (s *codeSyntax) target(text string) (notebooks.Param, bool) {
 	if s.annotation != "" {
 		before, after, ok := strings.Cut(name, s.annotation)
 		if ok {
-			name, declared = strings.TrimSpace(before), strings.Trim(strings.TrimSpace(after), `"'`)
+			name, declared = strings.TrimSpace(before), unquoted(after)
 			if declared == "" {
 				return notebooks.Param{}, false
 			}
@@ -198,21 +198,45 @@ func annotatedType(declared string) notebooks.Type {
 	return notebooks.TypeAny
 }
 
-var optional = lazyregexp.New(`^(?:typing\.)?Optional\[(.*)\]$`)
-
-// annotatedMembers returns the types joined with "|" in an annotation, and whether null is one of them:
-// "Optional[int]", "int | None".
+// annotatedMembers returns the types that an annotation allows, and whether null is one of them: "Optional[int]",
+// "int | None", "typing.Union[None, int]", with any part in quotes.
 func annotatedMembers(declared string) (members []string, null bool) {
-	if m := optional.FindStringSubmatch(declared); m != nil {
-		declared, null = m[1], true
-	}
-	for _, part := range pythonSyntax.splitTop(declared, "|") {
-		part = strings.TrimSpace(part)
-		if isOneOf(part, "None", "null", "undefined", "Nothing") {
-			null = true
-			continue
+	declared = unquoted(declared)
+	parts := pythonSyntax.splitTop(declared, "|")
+	if name, inner, ok := strings.Cut(declared, "["); ok && len(parts) == 1 && strings.HasSuffix(inner, "]") {
+		arguments := pythonSyntax.splitTop(strings.TrimSuffix(inner, "]"), ",")
+		name = strings.TrimSpace(name)
+		switch name[strings.LastIndexByte(name, '.')+1:] {
+		case "Optional":
+			parts, null = arguments, true
+		case "Union":
+			parts = arguments
+		case "Annotated", "Final", "ClassVar":
+			parts = arguments[:1]
 		}
-		members = append(members, part)
+	}
+	for _, part := range parts {
+		part = strings.TrimSpace(part)
+		switch {
+		case part == "": // after the last comma
+		case isOneOf(part, "None", "NoneType", "null", "undefined", "Nothing"):
+			null = true
+		case part == declared:
+			members = append(members, part)
+		default:
+			inner, optional := annotatedMembers(part)
+			members, null = append(members, inner...), null || optional
+		}
 	}
 	return members, null
+}
+
+// unquoted returns an annotation that is written as one string, as Python's forward references are, without its quotes.
+func unquoted(declared string) string {
+	declared = strings.TrimSpace(declared)
+	if n := len(declared); n > 1 && strings.IndexByte(`"'`, declared[0]) >= 0 &&
+		pythonSyntax.stringLength(declared) == n {
+		return strings.Trim(declared, `"'`)
+	}
+	return declared
 }

@@ -301,10 +301,14 @@ func readGiven(p notebooks.Param, g Given) (notebooks.Value, *notebooks.Error) {
 	return *g.Value, nil
 }
 
-// readTyped reads the text of -p as the declared type. "null" means null only where no string is possible.
+// readTyped reads the text of -p as the declared type. "null" means null only where no string is possible; None does so
+// in a code block, too, where the string may be null.
 func readTyped(p notebooks.Param, text string) (notebooks.Value, *notebooks.Error) {
 	if !utf8.ValidString(text) {
 		return notebooks.Value{}, errorOf(p, "the text is not UTF-8")
+	}
+	if p.Code && text == "None" && isNullable(p) {
+		return notebooks.Value{Type: notebooks.TypeNull}, nil
 	}
 	v, err := readText(p.Type, text)
 	if err == nil {

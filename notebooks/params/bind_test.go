@@ -246,6 +246,29 @@ func TestBindCodeParameters(t *testing.T) {
 	}
 }
 
+// None is null where an annotation, however it is written, or the default allows null; the words of YAML stay text.
+func TestBindNone(t *testing.T) {
+	for _, declared := range []string{`Optional[str]`, `"Optional[str]"`, `str | None`, `'None|str'`, `"str" | None`,
+		`Union[str, None]`, `typing.Union[None, "str"]`, `t.Optional["str"]`, `Annotated[Optional[str], "help"]`,
+		"Optional[\n    str,\n]", `Final[Union[str, NoneType]]`} {
+		for text, want := range map[string]string{"None": "null", "null": `"null"`, "007": `"007"`} {
+			params := ParseCode("python", []byte("x: "+declared+" = 'd'\n"), 1)
+			bound, err := Bind("n.md", params, []Given{{Name: "x", Text: text, Source: "-p"}}, Options{})
+			if err != nil || string(bound[0].Value.Wire()) != want {
+				t.Errorf("%s, %s: %v, want %s (%v)", declared, text, bound, want, err)
+			}
+		}
+	}
+	for source, want := range map[string]string{"x: str = None": "null", "x = 'd'": "null", "x: str = 'd'": `"None"`,
+		"x = 'd'  # type: Optional[str]": "null", "x: Union[str, int, None] = 'd'": "null"} {
+		given := []Given{{Name: "x", Text: "None", Source: "-p"}}
+		bound, err := Bind("n.md", ParseCode("python", []byte(source), 1), given, Options{})
+		if err != nil || string(bound[0].Value.Wire()) != want {
+			t.Errorf("%s: %v, want %s (%v)", source, bound, want, err)
+		}
+	}
+}
+
 func TestSecretsStayHidden(t *testing.T) {
 	params := block(t, "token: {type: secret, env: API_TOKEN}")
 	bound, err := Bind("n.md", params, nil, Options{Getenv: func(string) (string, bool) { return "hush", true }})

@@ -2,6 +2,7 @@ package percent
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -177,7 +178,7 @@ func (r *parser) content(first, next, body int) []string {
 	end := next
 	blank := func(i int) bool { return i >= first && strings.TrimSpace(r.lines[i].Text) == "" }
 	switch {
-	case end-first >= 3 && blank(end-1) && blank(end-2) && !blank(end-3):
+	case end-first >= 3 && blank(end-1) && r.lines[end-2].Text == "" && !blank(end-3):
 		end -= 2
 	case end > first && r.lines[end-1].Text == "":
 		end--
@@ -199,6 +200,9 @@ func (r *parser) uncomment(c *Cell, content []string, inactive bool) []string {
 		}
 		fallthrough
 	case c.Kind != Code && !c.runsInScript(r), inactive, c.Lang != r.Lang && c.Field("active") == nil:
+		if c.Kind != Code && c.Marked {
+			r.codeInProse(c, content)
+		}
 		for i := range content {
 			content[i] = r.Language.Bare(content[i])
 		}
@@ -210,6 +214,26 @@ func (r *parser) uncomment(c *Cell, content []string, inactive bool) []string {
 		magics.Uncomment(content, r.Lang, r.Language.sign(r.Lang), r.Language.Strings(), r.which)
 	}
 	return content
+}
+
+// codeInProse notes where lines of a cell of text have no comment sign: the script runs them, and Jupytext takes them
+// for text.
+func (r *parser) codeInProse(c *Cell, content []string) {
+	var bare []string
+	line := 0
+	for i, l := range content {
+		if strings.TrimSpace(l) != "" && r.Language.Bare(l) == l {
+			bare = append(bare, l)
+			line = cmp.Or(line, c.CodeLine+i)
+		}
+	}
+	if _, _, quoted := quotedText(bare); len(bare) > 0 && !(quoted && r.Language.Name == "python") {
+		r.mistakes = append(r.mistakes, &notebooks.Error{Kind: notebooks.KindInput, File: r.Name, Line: line, Col: 1,
+			Msg: fmt.Sprintf("this line is no comment and stands in a cell of text, that of line %d: the script would "+
+				"run it, and Jupytext reads it as text", c.Line),
+			Hint: fmt.Sprintf("write %s before it, or begin a cell of code above it with %s %%%%", r.Language.Comment,
+				r.Language.Comment)})
+	}
 }
 
 // runsInScript reports whether a cell that is raw in a notebook is code in the script.

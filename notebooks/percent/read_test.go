@@ -2,6 +2,7 @@ package percent
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -299,6 +300,27 @@ func TestLostHeader(t *testing.T) {
 		}
 		if _, err := s.Runnable(); fmt.Sprint(err) != want {
 			t.Errorf("%q: %v, expected %s", src, err, want)
+		}
+	}
+}
+
+// TestCodeInProse: a line that the script runs and that stands in a cell of text is a mistake with its place; text in
+// quotes is none.
+func TestCodeInProse(t *testing.T) {
+	for src, line := range map[string]int{
+		"# %% [markdown]\n# text\n\nprint(1)\n\n# %%\n2\n": 4, "# %% [raw]\nimport os\n\n# %%\n2\n": 2,
+		"# %%\n1\n\n# %% [md]\n\"\"\"\ntext\n\"\"\"\nprint(2)\n": 5,
+		"# %% [markdown]\n# a\n\"\"\"\nb\n\"\"\"\n\n# %%\n2\n":   0, "# %% [markdown]\n\"\"\"b\"\"\"\n\n# %%\n2\n": 0,
+		"# %% [raw] active=\"py\"\nimport os\n\n# %%\n2\n": 0, "# %% [markdown]\n#a\n#\n\n# %%\n2\n": 0,
+	} {
+		s, err := Parse("n.py", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list notebooks.ErrorList
+		_, err = s.Runnable()
+		if errors.As(err, &list) != (line > 0) || line > 0 && list[0].Line != line {
+			t.Errorf("%q: %v", src, err)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package percent
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -28,6 +30,13 @@ func (s *Script) Runnable() (*notebooks.Notebook, error) {
 	}
 	nb, err := markdown.FromCells(book)
 	nb.Warnings = append(nb.Warnings, s.Warnings...)
+	if len(s.mistakes) > 0 {
+		var others notebooks.ErrorList
+		if errors.As(err, &others) {
+			return nb, append(s.mistakes, others...)
+		}
+		return nb, cmp.Or(err, error(s.mistakes))
+	}
 	return nb, err
 }
 

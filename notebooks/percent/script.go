@@ -21,6 +21,8 @@ type Script struct {
 	Cells    []Cell
 	Warnings notebooks.ErrorList // what runs, and a reader should know
 
+	mistakes notebooks.ErrorList // because of which it cannot run
+
 	lines []blocks.Line
 }
 

@@ -58,6 +58,7 @@ def _mm_main(private, scraps, more_source):
             self.lines, self.file, self.displays, self.dir = {}, "", [], ""
             self.flags, self.count = 0, 0
             self.ordered, self.outputs, self.written = False, [], 0
+            self.stepping, self.loop = False, None  # the event loop, once a step has used it
 
         def more(self):
             if "loaded" not in self.__dict__:
@@ -104,18 +105,22 @@ def _mm_main(private, scraps, more_source):
     class Finder:  # IPython shows what it is asked to by a kernel of its own, which there is not
         @staticmethod
         def find_spec(name, path=None, target=None):
-            if name in ("IPython.core.display_functions", "IPython.core.formatters", "scrapbook.utils"):
+            if name in ("asyncio", "getpass", "IPython.core.display_functions", "IPython.core.formatters", "scrapbook.utils"):
                 return state.more().patched(name, path, target)
     sys.meta_path.insert(0, Finder)
+    if "asyncio" in sys.modules:  # loaded by what the interpreter runs when it starts
+        state.more().patch("asyncio")
 
     StdinNotImplementedError = type("StdinNotImplementedError", (NotImplementedError,), {"__module__": "builtins"})  # as IPython calls it
-    python_input = input
-
-    def no_input(prompt="", /):
-        if sys.stdin is not sys.__stdin__:  # the step has put a text there
-            return python_input(prompt)
-        raise StdinNotImplementedError("input was called, and nobody answers in a run: give the value as a parameter (-p NAME VALUE), or read it from a file")
-    builtins.input = no_input
+    def asks(ask, name, instead):
+        def no_answer(*args, **kwargs):
+            if sys.stdin is not sys.__stdin__:  # the step has put a text there
+                return ask(*args, **kwargs)
+            raise StdinNotImplementedError("%s was called, and nobody answers in a run: %s" % (name, instead))
+        no_answer.__name__ = name
+        return no_answer
+    state.asks = asks
+    builtins.input = asks(input, "input", "give the value as a parameter (-p NAME VALUE), or read it from a file")
 
     names.update(_mm_scraps(state.more), display=display)
     sys.displayhook = show
@@ -192,6 +197,7 @@ def _mm_main(private, scraps, more_source):
                 remember(file, line, source)
                 parts = compiled(source, file, line)
                 _signal.signal(_signal.SIGINT, handler)
+                state.stepping = True
                 for code, wanted in parts:
                     value = evaluate(code)
                     if wanted:
@@ -199,6 +205,9 @@ def _mm_main(private, scraps, more_source):
                 if "matplotlib.pyplot" in sys.modules:
                     state.more().figures()
             finally:
+                state.stepping = False
+                if state.loop:
+                    state.more().settle()
                 handler = _signal.getsignal(_signal.SIGINT) if _signal.getsignal(_signal.SIGINT) is not ignore else handler
                 _signal.signal(_signal.SIGINT, ignore)
         except SystemExit as e:
@@ -253,6 +262,8 @@ def _mm_main(private, scraps, more_source):
     orders, pending = os.open(private + "/in", os.O_RDONLY), b""
     while True:
         while b"\n" not in pending:
+            if state.loop:
+                state.more().idle(orders)
             try:
                 got = os.read(orders, 100)
             except OSError:  # the author's code closed every descriptor

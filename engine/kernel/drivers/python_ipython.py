@@ -63,6 +63,51 @@ def patch_scrapbook(more, module):
     module.is_kernel = lambda: True  # it asks for a kernel of Jupyter's, and warns that there is none
 
 
+def patch_getpass(more, module):
+    module.getpass = more.state.asks(module.getpass, "getpass", "name an environment variable in secrets: [NAME] of the front matter, and read it from os.environ")
+
+
+def patch_asyncio(more, module):
+    """Give the code of steps a running event loop, as a kernel of IPython's does; a loop of their own runs all the same."""
+    import functools
+    events = module.events
+    more.main_loop = events.get_event_loop
+
+    def running(ask):
+        @functools.wraps(ask)
+        def asked(*args, **kwargs):
+            if events._get_running_loop() is None and more.wants_loop(sys._getframe(1)):
+                more.adopt(True)
+            return ask(*args, **kwargs)
+        return asked
+
+    def apart(run):
+        @functools.wraps(run)
+        def call(*args, **kwargs):
+            if not more.adopted or events._get_running_loop() is not more.state.loop:
+                return run(*args, **kwargs)
+            more.adopt(False)
+            try:
+                return run(*args, **kwargs)
+            finally:
+                more.adopt(True)
+        return call
+    for change, places, names in (
+        (running, (events, module), ("get_running_loop", "get_event_loop", "_get_event_loop")),
+        (running, (module.tasks, module), ("current_task",)),
+        (apart, (module.runners, module), ("run",)),
+        (apart, (getattr(module, "Runner", None),), ("run",)),
+        (apart, (module.BaseEventLoop,), ("run_forever", "run_until_complete")),
+        (apart, (module.SelectorEventLoop,), ("close",)),
+    ):
+        for name in names:
+            if hasattr(places[0], name):
+                changed = change(getattr(places[0], name))
+                for place in places:
+                    if hasattr(place, name):
+                        setattr(place, name, changed)
+
+
 def chosen(more, value, include, exclude):
     """The forms of a value that are asked for."""
     data, about = more.forms(value)
@@ -71,7 +116,7 @@ def chosen(more, value, include, exclude):
 
 
 KNOWN = {mime for mime, _ in METHODS + OTHERS} | {"text/plain"}
-PATCHES = {"IPython.core.display_functions": patch_display, "IPython.core.formatters": patch_formatters, "scrapbook.utils": patch_scrapbook}
+PATCHES = {"asyncio": patch_asyncio, "getpass": patch_getpass, "IPython.core.display_functions": patch_display, "IPython.core.formatters": patch_formatters, "scrapbook.utils": patch_scrapbook}
 
 
 def scraps_of(data):

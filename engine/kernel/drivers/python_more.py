@@ -21,6 +21,7 @@ class More:
         self.state = state
         self.seen = (None, {})
         self.glued = (None, set())
+        self.adopted, self.pid = False, os.getpid()
 
     # -- displays
 
@@ -132,6 +133,9 @@ class More:
     def patched(self, name, path, target):
         return patched(self, name, path, target)
 
+    def patch(self, name):
+        PATCHES[name](self, sys.modules[name])
+
     def keep(self, mime, content, alt):
         state = self.state
         state.count += 1
@@ -201,20 +205,83 @@ class More:
             for at, printed, entry in self.state.outputs:
                 f.write(json.dumps({"at": at, "printed": printed, "output": entry}) + "\n")
 
-    def wait(self, coroutine):
-        """Run a coroutine in the session's event loop, which stays for later steps."""
+    # -- the event loop
+
+    def open_loop(self):
+        """The session's event loop, which stays for later steps: that of the main thread, or a new one."""
         import asyncio
-        if getattr(self, "loop", None) is None or self.loop.is_closed():
-            self.loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self.loop)
-        task = self.loop.create_task(coroutine)
+        import warnings
+        loop = self.state.loop
+        if loop is None or loop.is_closed():
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    loop = self.main_loop()
+            except RuntimeError:
+                loop = None
+            if loop is None or loop.is_closed() or loop.is_running():
+                loop = asyncio.new_event_loop()
+                asyncio.set_event_loop(loop)
+            self.state.loop = loop
+        return loop
+
+    def wants_loop(self, frame):
+        """Whether code that asks for a running loop gets the session's: that of a step, and any once a step has used it.
+
+        Libraries ask in order to refuse code that would block a loop, so they get none before."""
+        import threading
+        if not self.state.stepping or self.pid != os.getpid() or threading.current_thread() is not threading.main_thread():
+            return False
+        while frame and frame.f_globals.get("__name__", "").partition(".")[0] == "asyncio":
+            frame = frame.f_back
+        return self.state.loop is not None or frame is not None and frame.f_globals is self.state.names
+
+    def adopt(self, yes):
+        """Make the session's loop the running one for the code of a step, or end that."""
+        import asyncio
+        import threading
+        loop = self.open_loop() if yes else None
+        self.adopted = yes
+        if hasattr(self.state.loop, "_thread_id"):
+            self.state.loop._thread_id = threading.get_ident() if yes else None
+        asyncio._set_running_loop(loop)
+
+    def settle(self):
+        """End a step: what is ready in the loop runs, so that what it prints is the step's."""
+        if self.adopted:
+            self.adopt(False)
+        loop = self.state.loop
+        for _ in range(100):
+            if not getattr(loop, "_ready", None) or loop.is_running() or loop.is_closed():
+                return
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+
+    def idle(self, orders):
+        """Run the loop until an order comes."""
+        loop = self.state.loop
+        if loop.is_running() or loop.is_closed():
+            return
         try:
-            return self.loop.run_until_complete(task)
+            loop.add_reader(orders, loop.stop)
+            loop.run_forever()
+        except BaseException as e:  # of the author's tasks; it must not end the session
+            sys.excepthook(type(e), e, e.__traceback__)
+        finally:
+            if not loop.is_closed():
+                loop.remove_reader(orders)
+
+    def wait(self, coroutine):
+        """Run a coroutine in the session's event loop."""
+        loop = self.open_loop()
+        task = loop.create_task(coroutine)
+        try:
+            return loop.run_until_complete(task)
         except BaseException:
             if not task.done():
                 task.cancel()
                 try:
-                    self.loop.run_until_complete(task)
+                    loop.run_until_complete(task)
                 except BaseException:
                     pass
             raise

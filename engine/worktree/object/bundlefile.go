@@ -213,3 +213,6 @@ func BundleHead(f *Format, base, tip OID, ref string) string {
 
 // ValidRef follows `git check-ref-format`.
 func ValidRef(name string) bool { return plumbing.ReferenceName(name).Validate() == nil }
+
+// ValidBranch follows `git check-ref-format --branch`: HEAD, @ and names that begin with a dash are no branches.
+func ValidBranch(name string) bool { return name != "HEAD" && ValidRef("refs/heads/"+name) }

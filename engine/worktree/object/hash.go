@@ -1,6 +1,7 @@
 package object
 
 import (
+	"context"
 	"crypto"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -64,6 +65,21 @@ func Header(kind string, size int64) []byte {
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, size, 10)
 	return append(b, 0)
+}
+
+// Until reads until a context ends, and then returns why it ended.
+func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
+
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p)
 }
 
 // SumStream names a blob of a known size, and copies its content. Content of another size is disk.ErrChanged.

@@ -17,9 +17,20 @@ import (
 // packKinds are the types of the objects that a run makes, as a pack numbers them.
 var packKinds = map[string]byte{"commit": 1, "tree": 2, "blob": 3}
 
+// Opener opens an object to read its content.
+type Opener func(Digest) (kind string, size int64, content io.ReadCloser, err error)
+
+// InMemory is the Opener of objects that are got whole.
+func InMemory(get func(Digest) (kind string, data []byte, err error)) Opener {
+	return func(d Digest) (string, int64, io.ReadCloser, error) {
+		kind, data, err := get(d)
+		return kind, int64(len(data)), io.NopCloser(bytes.NewReader(data)), err
+	}
+}
+
 // WritePack writes objects as one pack, whole and without deltas. go-git's encoder would first collect the content of
 // all objects in memory.
-func WritePack(to io.Writer, f *Format, list []Digest, get func(Digest) (kind string, data []byte, err error)) error {
+func WritePack(to io.Writer, f *Format, list []Digest, open Opener) error {
 	sum := f.New()
 	w := io.MultiWriter(to, sum)
 	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(list)))
@@ -31,15 +42,15 @@ func WritePack(to io.Writer, f *Format, list []Digest, get func(Digest) (kind st
 		return err
 	}
 	for _, d := range list {
-		kind, data, err := get(d)
+		kind, size, content, err := open(d)
 		if err != nil {
 			return err
 		}
-		if _, err := w.Write(entryHead(kind, uint64(len(data)))); err != nil {
-			return err
+		if _, err = w.Write(entryHead(kind, uint64(size))); err == nil {
+			zw.Reset(w)
+			_, err = io.Copy(zw, content)
 		}
-		zw.Reset(w)
-		if _, err := zw.Write(data); err != nil {
+		if err = errors.Join(err, content.Close()); err != nil {
 			return err
 		}
 		if err := zw.Close(); err != nil {

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bufio"
 	"bytes"
 	"compress/zlib"
 	"encoding/hex"
@@ -176,30 +177,50 @@ func (s *Store) Read(d Digest) (kind string, data []byte, ok bool, err error) {
 	if !s.Known[d] {
 		return "", nil, false, nil
 	}
+	kind, size, content, err := s.Open(d)
+	if err != nil {
+		return "", nil, true, err
+	}
+	defer content.Close()
+	data = make([]byte, size)
+	_, err = io.ReadFull(content, data)
+	return kind, data, true, err
+}
+
+// Open opens an object of the run to read its content.
+func (s *Store) Open(d Digest) (kind string, size int64, content io.ReadCloser, err error) {
 	for _, o := range s.held {
 		if o.oid == d {
-			return o.kind, o.data, true, nil
+			return o.kind, int64(len(o.data)), io.NopCloser(bytes.NewReader(o.data)), nil
 		}
+	}
+	if !s.Known[d] {
+		return "", 0, nil, fmt.Errorf("object %s is not one of the run's", s.Format.OID(d))
 	}
 	f, err := os.Open(s.Path(d))
 	if err != nil {
-		return "", nil, true, err
+		return "", 0, nil, err
 	}
-	defer f.Close()
 	zr, err := zlib.NewReader(f)
+	if err == nil {
+		in := bufio.NewReader(zr)
+		var head string
+		if head, err = in.ReadString(0); err == nil {
+			_, err = fmt.Sscanf(head, "%s %d\x00", &kind, &size)
+		}
+		content = loose{in, f}
+	}
 	if err != nil {
-		return "", nil, true, err
+		f.Close()
+		return "", 0, nil, fmt.Errorf("object %s of the run is damaged: %w", s.Format.OID(d), err)
 	}
-	all, err := io.ReadAll(zr)
-	if err != nil {
-		return "", nil, true, err
-	}
-	head, data, found := bytes.Cut(all, []byte{0})
-	name, _, _ := bytes.Cut(head, []byte{' '})
-	if !found {
-		return "", nil, true, fmt.Errorf("object %s of the run is damaged", s.Format.OID(d))
-	}
-	return string(name), data, true, nil
+	return kind, size, content, nil
+}
+
+// loose is the content of a loose object, and its file.
+type loose struct {
+	io.Reader
+	io.Closer
 }
 
 // Get is Read of an object that the run must have.

@@ -30,10 +30,9 @@ type NewFiles struct {
 // is an error. Noted gets each commit before the branch has it. If the branch moves meanwhile, it is tried again on top
 // of that.
 func (s *Repo) CommitTo(n NewFiles) (object.OID, error) {
-	ref := "refs/heads/" + n.Branch
-	if !object.ValidRef(ref) {
-		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", n.Branch),
-			Hint: "see `git help check-ref-format`"}
+	ref, err := s.branchRef(n.Branch)
+	if err != nil {
+		return "", err
 	}
 	who, known := s.User()
 	if !known {

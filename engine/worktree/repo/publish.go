@@ -84,7 +84,7 @@ func (s *Repo) addPack(list []object.Digest, get func(object.Digest) (kind strin
 	defer os.Remove(f.Name())
 	var index []byte
 	var name object.Digest
-	if err = object.WritePack(f, s.Format, list, get); err == nil {
+	if err = object.WritePack(f, s.Format, list, object.InMemory(get)); err == nil {
 		index, name, err = object.IndexPack(f, s.Format)
 	}
 	if err == nil {
@@ -362,10 +362,9 @@ func (s *Repo) CheckBranch(name string, base object.OID) error {
 // heldBranch returns the commit of a branch, "" if there is no such branch. A commit other than one with this parent
 // alone (none, if it is zero) and this tree (any, if it is zero) is an error, and so is a name that no branch can have.
 func (s *Repo) heldBranch(name string, parent, tree object.Digest) (object.OID, error) {
-	ref := "refs/heads/" + name
-	if !object.ValidRef(ref) {
-		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name),
-			Hint: "see `git help check-ref-format`"}
+	ref, err := s.branchRef(name)
+	if err != nil {
+		return "", err
 	}
 	held, err := s.Ref(ref)
 	if held == "" || err != nil {
@@ -382,6 +381,26 @@ func (s *Repo) heldBranch(name string, parent, tree object.Digest) (object.OID, 
 	return "", &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
 		Msg:  fmt.Sprintf("the branch %q exists and holds something else", name),
 		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
+}
+
+// branchRef returns the ref of a branch. It returns an error for a name that no branch can have, and for one that none
+// can have beside the branches that there are: a ref is a file, or a folder of others.
+func (s *Repo) branchRef(name string) (string, error) {
+	ref := "refs/heads/" + name
+	if !object.ValidBranch(name) {
+		return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("%q cannot name a branch", name),
+			Hint: "see `git help check-ref-format`"}
+	}
+	list, err := s.Refs()
+	for _, r := range list {
+		if strings.HasPrefix(r.Name, ref+"/") || strings.HasPrefix(ref, r.Name+"/") {
+			return "", &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
+				Msg: fmt.Sprintf("no branch can be named %q beside the branch %q", name,
+					strings.TrimPrefix(r.Name, "refs/heads/")),
+				Hint: "choose another name: Git keeps a branch as a file, or as a folder of others"}
+		}
+	}
+	return ref, err
 }
 
 // RunRefs lists the runs that have a ref in the repository, which Fetch makes.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"markmill/engine/worktree/gittest"
@@ -41,6 +42,65 @@ func TestRefsComeAndGo(t *testing.T) {
 	}
 	close(stop)
 	gittest.Must(t, <-done)
+}
+
+// TestRevisionsAsGit: a name is the commit that Git takes it for, or an error where Git names no single commit.
+func TestRevisionsAsGit(t *testing.T) {
+	g := gittest.New(t)
+	g.Write("a", "a\n")
+	g.Commit("one")
+	g.Git("tag", "both")
+	g.Git("tag", "-a", "-m", "x", "annotated")
+	g.Write("a", "b\n")
+	head := g.Commit("two: a..b")
+	g.Git("branch", "both")
+	g.Git("branch", string(head)[:5], "HEAD~1") // named as the digits of another commit
+	g.Git("branch", "apart", "HEAD~1")
+	s, err := Open(g.Dir)
+	gittest.Must(t, err)
+	var told []string
+	t.Cleanup(func() { Warn = func(string) {} })
+	Warn = func(words string) { told = append(told, words) }
+	for _, rev := range []string{"HEAD", "@", "main", "both", "both~0", "heads/both", "refs/heads/both",
+		"tags/both", "annotated", string(head), string(head)[:5], string(head)[:9], "HEAD~1", "HEAD^",
+		":/one", ":/a..b", "main^{/one}", "@{0}",
+		"HEAD:a", "HEAD^{tree}", "HEAD^@", "HEAD~9", "a", "-x", "--all", "apart..main", "apart...main", "..main"} {
+		want, gitErr := gittest.TryGit(g.Dir, nil, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", rev)
+		if want = strings.TrimSpace(want); gitErr == nil {
+			want, gitErr = gittest.TryGit(g.Dir, nil, nil, "rev-parse", "--verify", "--quiet", want+"^{commit}")
+		}
+		got, err := s.Resolve(rev)
+		if (err == nil) != (gitErr == nil) || err == nil && string(got) != strings.TrimSpace(want) {
+			t.Errorf("%s: %q, %v; git: %q, %v", rev, got, err, want, gitErr)
+		}
+		if strings.HasPrefix(rev, "apart..") && !strings.Contains(fmt.Sprint(err), "range") {
+			t.Errorf("%s: %v", rev, err)
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "taken for refs/tags/both; write refs/heads/both") {
+		t.Errorf("%q", told)
+	}
+}
+
+// TestBranchNames: before a run it is known whether a branch can be made: refs/heads holds files and folders.
+func TestBranchNames(t *testing.T) {
+	g := gittest.New(t)
+	g.Write("a", "a\n")
+	head := g.Commit("base")
+	g.Git("branch", "topic/a")
+	g.Git("pack-refs", "--all")
+	s, err := Open(g.Dir)
+	gittest.Must(t, err)
+	for _, name := range []string{"HEAD", "@", "-x", "a..b", "main/sub", "topic", "topic/a/b"} {
+		if err := s.CheckBranch(name, head); err == nil {
+			t.Errorf("%s passes", name)
+		}
+	}
+	for _, name := range []string{"topic/b", "main2", "FETCH_HEAD", "x/HEAD"} {
+		if err := s.CheckBranch(name, head); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestMain(m *testing.M) { gittest.Main(m) }

@@ -1,11 +1,13 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v6/plumbing"
 
@@ -14,7 +16,13 @@ import (
 	"markmill/notebooks"
 )
 
-// Resolve finds the commit that a revision names; an annotated tag is peeled.
+// Warn tells the user of a name that means several things. The command line sets it.
+var Warn = func(words string) {}
+
+var warned sync.Map // by checkout and name
+
+// Resolve finds the commit that a revision names; an annotated tag is peeled. Of several refs with that name it takes
+// the one that Git takes, and warns as Git does.
 func (s *Repo) Resolve(rev string) (object.OID, error) {
 	if rev == "HEAD" {
 		if o, err := s.Head(); o != "" || err != nil {
@@ -27,25 +35,71 @@ func (s *Repo) Resolve(rev string) (object.OID, error) {
 	if err != nil {
 		return "", err
 	}
-	// go-git does not know every spelling ("branch@{upstream}"), and takes HEAD@{1} for HEAD: Git knows them.
-	if !strings.Contains(rev, "@{") {
-		if h, err := repo.ResolveRevision(plumbing.Revision(rev)); err == nil && !h.IsZero() {
+	name, err := s.fullName(rev)
+	if err != nil {
+		return "", err
+	}
+	// go-git takes HEAD@{1} for HEAD, HEAD:file for its commit, and of commits that a few digits mean the first.
+	_, isID := s.Format.Parse(object.OID(rev))
+	if isID || !HaveGit() || name != rev && !strings.ContainsAny(rev, "{:") {
+		if h, err := repo.ResolveRevision(plumbing.Revision(name)); err == nil && !h.IsZero() {
 			return object.OID(h.String()), nil
 		}
 	}
 	if !strings.HasPrefix(rev, "-") && HaveGit() {
-		out, err := RunGit(context.Background(), s.root, nil, nil, "rev-parse", "--verify", "--quiet", rev+"^{commit}")
-		if err == nil {
-			return object.OID(strings.TrimSpace(string(out))), nil
+		for _, peel := range []string{"", "^{commit}"} { // what is peeled cannot stand behind :/words
+			out, gitErr := RunGit(context.Background(), s.root, nil, nil, "rev-parse", "--verify", "--quiet", name+peel)
+			if name = strings.TrimSpace(string(out)); gitErr != nil || strings.HasPrefix(name, "^") {
+				break
+			}
+			if peel != "" {
+				return object.OID(name), nil
+			}
 		}
 	}
 	e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: fmt.Sprintf("no commit is named %q", rev)}
-	if near := s.nearest(rev); near != "" {
+	near := s.nearest(rev)
+	switch from, to, isRange := strings.Cut(strings.Replace(rev, "...", "..", 1), ".."); {
+	case isRange:
+		e.Msg = fmt.Sprintf("%q is a range of commits, and one commit is expected", rev)
+		e.Hint = fmt.Sprintf("name an end of it, or the commit where both part: `git merge-base %s %s`",
+			cmp.Or(from, "HEAD"), cmp.Or(to, "HEAD"))
+	case near != "":
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
-	} else {
+	default:
 		e.Hint = "`git branch -a` and `git tag` list the names, `git log` the commits"
 	}
 	return "", e
+}
+
+// fullName returns a revision with the full name of the ref that it names, and as it is where it names none.
+func (s *Repo) fullName(rev string) (string, error) {
+	name, rest := rev, ""
+	if i := strings.IndexAny(rev, "~^:"); i >= 0 {
+		name, rest = rev[:i], rev[i:]
+	}
+	if _, isID := s.Format.Parse(object.OID(name)); isID || !object.ValidBranch(name) {
+		return rev, nil
+	}
+	var found []string
+	for _, form := range []string{"refs/%s", "refs/tags/%s", "refs/heads/%s", "refs/remotes/%s",
+		"refs/remotes/%s/HEAD"} {
+		ref := fmt.Sprintf(form, name)
+		if content, err := s.Ref(ref); err != nil {
+			return "", err
+		} else if content != "" {
+			found = append(found, ref)
+		}
+	}
+	if len(found) == 0 {
+		return rev, nil
+	}
+	quiet, _ := s.Config.Get("core", "", "warnambiguousrefs")
+	if _, before := warned.LoadOrStore([2]string{s.root, name}, true); !before && len(found) > 1 && quiet != "false" {
+		Warn(fmt.Sprintf("%q is ambiguous: it is taken for %s; write %s for the other", name, found[0],
+			strings.Join(found[1:], " or ")))
+	}
+	return found[0] + rest, nil
 }
 
 // nearest returns the branch or tag whose name is most similar to rev.

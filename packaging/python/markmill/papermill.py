@@ -58,7 +58,8 @@ class MarkmillEngine(Engine):
             value = options.pop(unused, None)
             if unused == "timeout" and not execution_timeout:
                 execution_timeout = value
-        options.setdefault("in_place", True)  # papermill's cells work where papermill was started
+        options.setdefault("in_place", True)  # papermill's cells work where papermill was started, or in its --cwd
+        options.setdefault("cwd", os.getcwd())
         with tempfile.TemporaryDirectory(prefix="markmill-") as folder:
             source = os.path.join(folder, name if name.endswith(".ipynb") else "notebook.ipynb")
             output = os.path.join(folder, "output", "notebook.ipynb")

@@ -68,3 +68,21 @@ def test_command() -> None:
     # For programs that name no engine, or one of their own.
     subprocess.run(command, check=True, env={**os.environ, "MARKMILL_ENGINE": "always"})
     assert len(list(Path("store/runs").glob("*in-*"))) == 2
+
+
+def test_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cells work where papermill's do: where it was started, or in its cwd, in a repository, too."""
+    write("in.ipynb", "import os\nprint(os.listdir())")
+    Path("sub/below").mkdir(parents=True)
+    Path("sub/below/mark").touch()
+    subprocess.run(["git", "init", "-q"], check=True)
+
+    def listed(**options: str) -> str:
+        node = engine(os.path.abspath("/".join([top, "in.ipynb"])), None, **options)
+        return str(node.cells[0].outputs[0].text)
+
+    top = os.getcwd()
+    assert "sub" in listed()
+    assert listed(cwd="sub") == "['below']\n" and listed(cwd=top + "/sub/below") == "['mark']\n"
+    monkeypatch.chdir("sub")
+    assert listed() == "['below']\n" and listed(cwd="below") == "['mark']\n"
