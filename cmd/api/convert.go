@@ -70,7 +70,7 @@ func Page(name string, src []byte, beside fs.FS) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return html.Jupyter(nb), nil
+		return html.Jupyter(nb, beside), nil
 	case files.IsScript(name, src):
 		d, err := convert.Read(notebooks.FormPercent, name, src)
 		if err != nil {

@@ -31,7 +31,7 @@ func jupyter(t *testing.T, cells ...map[string]any) (page []byte, words string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	page = Jupyter(nb)
+	page = Jupyter(nb, nil)
 	checkSafe(t, page)
 	root, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
