@@ -31,7 +31,7 @@ func TestInterop(t *testing.T) {
 		{"jupytext pairs", p.pairs}, {"marimo", p.marimo}, {"jupyter server", p.server},
 		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime},
 		{"pre-commit", p.preCommit}, {"knitr", p.knitr}, {"widgets", p.widgets}, {"nbclient interrupts", p.interrupts},
-		{"kernel that ends", p.kernelEnds}, {"checks", p.checks}, {"processes", p.processes},
+		{"kernel that ends", p.kernelEnds}, {"figures", p.figures}, {"checks", p.checks}, {"processes", p.processes},
 		{"secrets in tables", p.secretTable}, {"scraps of ours", p.ownScraps}, {"tables of scraps", p.tables},
 	} {
 		t.Run(part.name, func(t *testing.T) {

@@ -63,6 +63,33 @@ def patch_scrapbook(more, module):
     module.is_kernel = lambda: True  # it asks for a kernel of Jupyter's, and warns that there is none
 
 
+def patch_pyplot(more, module):
+    show = module.show
+
+    def show_figures(*args, **kwargs):
+        if module.get_backend().lower() == "agg" and not in_ipython():
+            return more.figures()
+        return show(*args, **kwargs)
+    show_figures.__doc__, module.show = show.__doc__, show_figures
+
+
+def patch_plotly(more, module):
+    show, renderers = module.show, module.renderers
+    if in_ipython() or os.environ.get("PLOTLY_RENDERER"):
+        return
+    renderers.default = own = "plotly_mimetype"
+
+    def show_figure(fig, renderer=None, validate=True, **kwargs):
+        if renderer or renderers.default != own:
+            return show(fig, renderer=renderer, validate=validate, **kwargs)
+        if more.state.ordered:
+            more.publish(renderers._build_mime_bundle(module.validate_coerce_fig_to_dict(fig, validate), own, **kwargs), {})
+        else:  # which no page can draw
+            import plotly.io
+            more.publish({"text/html": plotly.io.to_html(fig, full_html=False, include_plotlyjs="cdn", validate=validate)}, {})
+    show_figure.__doc__, module.show = show.__doc__, show_figure
+
+
 def chosen(more, value, include, exclude):
     """The forms of a value that are asked for."""
     data, about = more.forms(value)
@@ -71,7 +98,8 @@ def chosen(more, value, include, exclude):
 
 
 KNOWN = {mime for mime, _ in METHODS + OTHERS} | {"text/plain"}
-PATCHES = {"IPython.core.display_functions": patch_display, "IPython.core.formatters": patch_formatters, "scrapbook.utils": patch_scrapbook}
+PATCHES = {"IPython.core.display_functions": patch_display, "IPython.core.formatters": patch_formatters, "scrapbook.utils": patch_scrapbook,
+           "matplotlib.pyplot": patch_pyplot, "plotly.io._renderers": patch_plotly}
 
 
 def scraps_of(data):
