@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -223,12 +224,17 @@ func (p *jupyterPage) result(o *ipynb.Output) markup {
 		s.words(d.Text())
 		return sprintf(`<div class="prose"><p>%s</p></div>`, s.markup())
 	}
+	drawn := slices.IndexFunc(o.Data, func(d ipynb.Datum) bool { return strings.HasPrefix(d.MIME, "application/vnd.") })
+	if drawn >= 0 && lost == "" {
+		lost = sprintf(`<p class="cut">A result of type <code>%s</code> is not shown: a program of its own draws it.</p>`,
+			cleanLine(o.Data[drawn].MIME))
+	}
 	for _, mime := range []string{"text/plain", "text/latex"} {
 		if d, ok := forms[mime]; ok {
 			return lost + p.output("out", d.Text(), false)
 		}
 	}
-	if len(o.Data) > 0 { // JSON, or something that only its own program shows
+	if len(o.Data) > 0 && drawn < 0 { // JSON, or something that only its own program shows
 		d := o.Data[0]
 		if pretty, err := codec.Indent(d.Value.Raw); err == nil && d.JSON() {
 			return p.code("json", string(pretty))

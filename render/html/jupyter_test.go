@@ -105,3 +105,21 @@ func TestJupyter(t *testing.T) {
 		t.Errorf("a notebook in order:\n%s", words)
 	}
 }
+
+// TestResultsOfOtherPrograms: the page says what only another program draws, and does not print it.
+func TestResultsOfOtherPrograms(t *testing.T) {
+	page, words := jupyter(t, codeWith(1,
+		shows(map[string]any{"application/vnd.plotly.v1+json": map[string]any{"layout": map[string]any{"inner": 1}}}),
+		shows(map[string]any{"application/vnd.jupyter.widget-view+json": map[string]any{"model_id": "x"},
+			"text/plain": "IntSlider(value=0)"}),
+		shows(map[string]any{"application/json": map[string]any{"shown": 1}})))
+	for _, want := range []string{"type application/vnd.plotly.v1+json is not shown", "widget-view+json is not shown",
+		"IntSlider(value=0)", "shown"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if bytes.Contains(page, []byte("layout")) {
+		t.Error("the page prints what it cannot draw")
+	}
+}

@@ -104,7 +104,7 @@ def _mm_main(private, scraps, more_source):
     class Finder:  # IPython shows what it is asked to by a kernel of its own, which there is not
         @staticmethod
         def find_spec(name, path=None, target=None):
-            if name in ("IPython.core.display_functions", "IPython.core.formatters", "scrapbook.utils", "matplotlib.pyplot", "plotly.io._renderers"):
+            if name in ("IPython.core.display_functions", "IPython.core.formatters", "scrapbook.utils", "linecache", "matplotlib.pyplot", "plotly.io._renderers"):
                 return state.more().patched(name, path, target)
     sys.meta_path.insert(0, Finder)
 

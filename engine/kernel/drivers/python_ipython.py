@@ -63,6 +63,11 @@ def patch_scrapbook(more, module):
     module.is_kernel = lambda: True  # it asks for a kernel of Jupyter's, and warns that there is none
 
 
+def patch_linecache(more, module):
+    for file in more.state.lines:  # the file itself may hold the code as JSON
+        more.cache(file)
+
+
 def patch_pyplot(more, module):
     show = module.show
 
@@ -99,7 +104,7 @@ def chosen(more, value, include, exclude):
 
 KNOWN = {mime for mime, _ in METHODS + OTHERS} | {"text/plain"}
 PATCHES = {"IPython.core.display_functions": patch_display, "IPython.core.formatters": patch_formatters, "scrapbook.utils": patch_scrapbook,
-           "matplotlib.pyplot": patch_pyplot, "plotly.io._renderers": patch_plotly}
+           "linecache": patch_linecache, "matplotlib.pyplot": patch_pyplot, "plotly.io._renderers": patch_plotly}
 
 
 def scraps_of(data):
