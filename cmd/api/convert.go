@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
+	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 	"markmill/notebooks/region"
 	"markmill/render/documents"
 	"markmill/render/html"
@@ -58,6 +61,13 @@ func Convert(name, to string, src []byte, form notebooks.Form, read documents.Fi
 	}
 	for i := range lost {
 		lost[i] = fmt.Sprintf("not in %s: %s", form.Title(), lost[i])
+	}
+	if nb, err := forms.Parse(name, src); err == nil {
+		for _, w := range nb.Warnings {
+			if strings.HasPrefix(w.Msg, markdown.NoStep) || strings.HasPrefix(w.Msg, markdown.Inside) {
+				lost = append(lost, fmt.Sprintf("line %d: %s; %s", w.Line, w.Msg, w.Hint))
+			}
+		}
 	}
 	return out, lost, err
 }

@@ -178,7 +178,8 @@ func (m *jupytext) opening(t *text, line int) (lang string, fields Object, ok bo
 	if long, ok := strings.CutPrefix(info, "wolfram language"); ok && (long == "" || long[0] == ' ') {
 		lang, rest = "wolfram language", long
 	}
-	if !notebooks.IsCellLanguage(lang) && (m.main == "" || lang == "" || !sameLanguage(lang, m.main)) {
+	if !notebooks.IsCellLanguage(lang) && (m.main == "" || lang == "" || !sameLanguage(lang, m.main) ||
+		notebooks.IsCellLanguage(m.main)) {
 		return "", nil, false
 	}
 	return lang, fenceOptions(rest), true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/net/html"
 
@@ -121,5 +122,39 @@ func TestResultsOfOtherPrograms(t *testing.T) {
 	}
 	if bytes.Contains(page, []byte("layout")) {
 		t.Error("the page prints what it cannot draw")
+	}
+}
+
+// TestPicturesBesideJupyter: pictures beside the notebook are embedded, the title keeps its own, and what is missing is
+// said.
+func TestPicturesBesideJupyter(t *testing.T) {
+	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	data, err := base64.StdEncoding.DecodeString(png)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := codec.Marshal(map[string]any{"nbformat": 4, "nbformat_minor": 5, "metadata": map[string]any{},
+		"cells": []any{map[string]any{"cell_type": "markdown", "id": "a", "metadata": map[string]any{},
+			"source":      "# A [link](https://example.org) ![t](attachment:a.png)",
+			"attachments": map[string]any{"a.png": map[string]any{"image/png": png}}},
+			map[string]any{"cell_type": "markdown", "id": "b", "metadata": map[string]any{},
+				"source": "![c](q.png) ![d](./sub/q.png) <img src=\"q.png\"> ![e](no.png)"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nb, err := ipynb.Parse("x.ipynb", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := Jupyter(nb, fstest.MapFS{"q.png": {Data: data}, "sub/q.png": {Data: data}})
+	checkSafe(t, page)
+	if n := bytes.Count(page, []byte(png)); n != 4 {
+		t.Errorf("%d pictures, not 4", n)
+	}
+	if !bytes.Contains(page, []byte(`>link</a> <img src="data:image/png`)) {
+		t.Error("the title has no link and picture")
+	}
+	if got := Missing(page); len(got) != 1 || got[0] != "Picture e (no.png): not found beside the notebook" {
+		t.Errorf("missing: %q", got)
 	}
 }
