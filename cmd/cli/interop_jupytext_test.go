@@ -82,7 +82,8 @@ var byHand = []struct{ name, text string }{
 	{"light.jl", "# T\n\n# +\nx = 1\n\ny = 2\n\n# +\nz = 3\n"},
 	{"session.md", jupytextMarkdown + "```ipython\nIn [1]: x\n```\n\n```C\nint x;\n```\n\n```Python\nx\n```\n\n" +
 		"```python\nx = 1\n```\n\n```html\n<b>x</b>\n```\n\n```python tags=[\"a\"]\ny\n```\n"},
-	{"unnamed.py", kernelInComments + "# # T\n#\n# words\n\nx = 1\n\n# + tags=[\"a\"]\ny = 2\n\n# %matplotlib inline\nz\n"},
+	{"unnamed.py", kernelInComments + "# # T\n#\n# words\n\nx = 1\n\n" +
+		"# + tags=[\"a\"]\ny = 2\n\n# %matplotlib inline\nz\n"},
 	{"unnamed.jl", kernelInComments + "# # T\n\nx = 1\n\n# +\ny = 2\n\nz = 3\n"},
 	{"marked.py", kernelInComments + "# %% [markdown]\n# # T\n\n# %%\n# %matplotlib inline\nx = 1\n"},
 	{"hydrogen.py", kernelInComments + "# %%\n# %matplotlib inline\n%matplotlib inline\nx = 1\n"},

@@ -279,7 +279,8 @@ func TestPythonLinesFarDown(t *testing.T) {
 // may be JSON.
 func TestPythonWarningsShowTheCode(t *testing.T) {
 	h := startPython(t)
-	if err := os.WriteFile(filepath.Join(h.dir, "task.md"), []byte(strings.Repeat("\"JSON\"\n", 20)), 0o600); err != nil {
+	file := []byte(strings.Repeat("\"JSON\"\n", 20))
+	if err := os.WriteFile(filepath.Join(h.dir, "task.md"), file, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.run("import warnings\nwarnings.warn('w')"); !strings.HasSuffix(got.stderr,
@@ -301,11 +302,14 @@ func TestPythonShowsItself(t *testing.T) {
 // TestPythonShowsPlotly: figures of plotly, without plotly: a module of its shape.
 func TestPythonShowsPlotly(t *testing.T) {
 	h := startPython(t)
-	for name, text := range map[string]string{"plotly/__init__.py": "", "plotly/io/__init__.py": "from ._renderers import show\n" +
-		"def to_html(fig, **how): return '<p>drawn</p>'\n", "plotly/io/_renderers.py": "class renderers: default = None\n" +
-		"def show(fig, renderer=None, validate=True): print('in a browser')\n"} {
+	for name, text := range map[string]string{
+		"plotly/__init__.py":    "",
+		"plotly/io/__init__.py": "from ._renderers import show\ndef to_html(fig, **how): return '<p>drawn</p>'\n",
+		"plotly/io/_renderers.py": "class renderers: default = None\n" +
+			"def show(fig, renderer=None, validate=True): print('in a browser')\n"} {
 		path := filepath.Join(h.dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

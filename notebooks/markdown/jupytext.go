@@ -95,7 +95,8 @@ func (a *attr) set(value any) {
 // jupytextCell reports whether a fence of a notebook with a Jupytext header is a code cell: by its language alone,
 // unless it is marked as not to be run.
 func (r *parser) jupytextCell(f *blocks.Fence, in *info) bool {
-	own := in.lang != "" && in.lang == r.header.lang && !notebooks.IsCellLanguage(in.lang) // which Jupytext does not know
+	// the kernel's, where Jupytext does not know it
+	own := in.lang != "" && in.lang == r.header.lang && !notebooks.IsCellLanguage(in.lang)
 	if !r.header.jupytext || !own && !notebooks.IsCellLanguage(in.word) {
 		return false
 	}

@@ -312,10 +312,11 @@ func TestFormByMarks(t *testing.T) {
 		"hydrogen": {"a.py", header + "# %%\n# %time x\n%time y\n", "7/8 code \"# %time x\\n%time y\"\n"},
 		"vim":      {"a.py", header + "# {{{ T\nx\n# }}}\n", "light with {{{,}}}"},
 		"vscode":   {"a.py", header + "# region T\nx\n# endregion\n", "light with region,endregion"},
-		"gallery":  {"a.py", header + strings.Repeat("#", 40) + "\n# T\nx\n\n" + strings.Repeat("#", 40) + "\n", "sphinx"},
-		"spin":     {"a.R", strings.ReplaceAll(header, "# ", "#' ") + "#' T\n\nx\n", "spin"},
-		"none":     {"a.py", "# # T\n\nx = 1\n", "1/1 code \"# # T\\n\\nx = 1\"\n"},
-		"gonb":     {"a.go", strings.ReplaceAll(header, "#", "//") + "// %%\n//gonb:%%\nx\n", "%%\\nx"},
+		"gallery": {"a.py", header + strings.Repeat("#", 40) + "\n# T\nx\n\n" + strings.Repeat("#", 40) + "\n",
+			"sphinx"},
+		"spin": {"a.R", strings.ReplaceAll(header, "# ", "#' ") + "#' T\n\nx\n", "spin"},
+		"none": {"a.py", "# # T\n\nx = 1\n", "1/1 code \"# # T\\n\\nx = 1\"\n"},
+		"gonb": {"a.go", strings.ReplaceAll(header, "#", "//") + "// %%\n//gonb:%%\nx\n", "%%\\nx"},
 	} {
 		if got := told(t, c.file, c.src); !strings.Contains(got, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)

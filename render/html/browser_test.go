@@ -346,7 +346,8 @@ func TestBrowserFormulas(t *testing.T) {
 	b := newBrowser(t)
 	page, err := Notebook("x.md", []byte("# T\n\n$\\newcommand{\\R}{\\mathbb{R}}$ $a*b*c \\in \\R$, $\\frac{1}{$, "+
 		"$$x$$\n\n\\begin{align}\na &= b \\\\\n- c\n\\end{align}\n\n$\\pmb{x}$ $\\href{javascript:alert(1)}{x}$ "+
-		"$\\includegraphics{"+b.server.URL+"/x.png}$ $\\def\\a{\\a\\a}\\a$ $\\text{<img src=x onerror=alert(1)>}$\n"), nil)
+		"$\\includegraphics{"+b.server.URL+"/x.png}$ $\\def\\a{\\a\\a}\\a$ "+
+		"$\\text{<img src=x onerror=alert(1)>}$\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +364,8 @@ func TestBrowserFormulas(t *testing.T) {
 			t.Error("a formula became a picture")
 		}
 	}
-	if want := []string{"a∗b∗c∈ℝ", "x", "a=b−c", "𝒙", "<img\u00a0src=x\u00a0onerror=alert(1)>"}; !slices.Equal(set, want) {
+	want := []string{"a∗b∗c∈ℝ", "x", "a=b−c", "𝒙", "<img\u00a0src=x\u00a0onerror=alert(1)>"}
+	if !slices.Equal(set, want) {
 		t.Errorf("typeset are %q, not %q", set, want)
 	}
 	if want := []string{`$\frac{1}{$`, `$\href{javascript:alert(1)}{x}$`,

@@ -239,8 +239,8 @@ func (p *page) parse(src []byte, ids parser.IDs) ast.Node {
 	return p.markdown.Parser().Parse(text.NewReader(read), parser.WithContext(pc))
 }
 
-// maskFormula replaces the punctuation of a formula, but the marks of the quote that it stands in, and those that ids of
-// headings keep.
+// maskFormula replaces the punctuation of a formula, but the marks of the quote that it stands in, and those that ids
+// of headings keep.
 func maskFormula(read []byte, f span) {
 	begin := read[bytes.LastIndexByte(read[:f.start], '\n')+1 : f.start]
 	quotes := bytes.Count(begin[:len(begin)-len(bytes.TrimLeft(begin, " \t>"))], []byte(">"))

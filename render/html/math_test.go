@@ -25,7 +25,8 @@ func TestFormulas(t *testing.T) {
 	}{
 		{`$a*b*c$ and $\{1\}$`, []string{`$a*b*c$`, `$\{1\}$`}, ""},
 		{`$$A \\ B$$`, []string{`$$A \\ B$$`}, ""},
-		{"\\begin{align}\na &= b \\\\\n- c\n\\end{align}", []string{"\\begin{align}\na &= b \\\\\n- c\n\\end{align}"}, ""},
+		{"\\begin{align}\na &= b \\\\\n- c\n\\end{align}", []string{
+			"\\begin{align}\na &= b \\\\\n- c\n\\end{align}"}, ""},
 		{`\begin{array}{c}\begin{array}{c}1\end{array}\end{array} x`,
 			[]string{`\begin{array}{c}\begin{array}{c}1\end{array}\end{array}`}, "x"},
 		{"words\n$$\na\n  - b\n+ c\n===\n# d\n1. e\n> f\n$$\nmore", []string{
