@@ -89,6 +89,8 @@ var byHand = []struct{ name, text string }{
 	{"hydrogen.py", kernelInComments + "# %%\n# %matplotlib inline\n%matplotlib inline\nx = 1\n"},
 	{"colons.py", "# ---\n# one: two: three\n# ---\n\n# %%\nx = 1\n"},
 	{"colons.light.py", "# ---\n# one: two: three\n" + kernelInComments[len("# ---\n"):] + "# # T\n\nx = 1\n"},
+	{"raw.md", "---\ntitle: T\nkernelspec:\n  display_name: P\n  language: python\n  name: python3\njupytext:\n" +
+		"  root_level_metadata_filter: -title\n---\n\n```{code-cell} ipython3\n1\n```\n"},
 	{"cells.go", strings.ReplaceAll(kernelInComments, "#", "//") + "// %%\n//gonb:%%\nx := 1\n"},
 }
 
