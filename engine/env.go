@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"markmill/engine/kernel"
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -92,6 +93,16 @@ func (w *workspace) environment(work *workdir, tree string) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// sessionEnv is the environment of the interpreter of a step. Python's Jupyter kernels show figures by a backend of
+// their own, which they set where no other is asked for.
+func (w *workspace) sessionEnv(s *PlannedStep) []string {
+	const backend = "MPLBACKEND"
+	if _, asked := w.plan.notebook.Front.Env[backend]; asked || !kernel.JupyterPython(s.Kernel) {
+		return w.env
+	}
+	return slices.DeleteFunc(slices.Clone(w.env), func(v string) bool { return v == backend+"="+fixed[backend] })
 }
 
 // expandEnv replaces a value that is exactly ${NAME} with that variable of the caller's environment, so that the

@@ -95,7 +95,8 @@ func (l *sessions) options(s *PlannedStep) (kernel.Options, error) {
 	}
 	front := l.plan.notebook.Front
 	o := kernel.Options{
-		Program: l.ws.program(l.eng.Config.Kernels[s.Kernel.Name()].Program), Dir: l.ws.startDir(), Env: l.ws.env,
+		Program: l.ws.program(l.eng.Config.Kernels[s.Kernel.Name()].Program), Dir: l.ws.startDir(),
+		Env:     l.ws.sessionEnv(s),
 		Params:  l.plan.values(),
 		Private: private, Strict: front.Strict == nil || *front.Strict, Scraps: l.ws.work.Scraps, Grace: grace,
 		Waits: l.waits, Mark: l.ws.mark, Place: l.ws.place, EndWithStep: front.Processes == processesStep,

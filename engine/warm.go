@@ -42,7 +42,7 @@ func (p *Plan) warmStep() *PlannedStep {
 	}
 	for i := range p.steps {
 		if s := &p.steps[i]; s.Skip == "" {
-			if kernel.Waits(s.Kernel) {
+			if kernel.JupyterPython(s.Kernel) {
 				return s
 			}
 			return nil

@@ -3,6 +3,7 @@ package notebooks
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"markmill/notebooks/magics"
 )
@@ -120,6 +121,28 @@ var languages = []string{
 	"python", "python2", "python3", "r", "rb", "ruby", "rust", "sas", "scala", "scheme", "sed", "sh", "shell", "sos",
 	"sql", "stata",
 	"ts", "typescript", "wolfram", "xonsh", "zsh",
+}
+
+// IsCellLanguage reports whether a word behind backticks makes a cell of code in Jupytext Markdown: one of Jupytext's
+// languages, of magics and of scripts, as it is spelled there.
+func IsCellLanguage(word string) bool { return cellLanguages()[word] }
+
+var cellLanguages = sync.OnceValue(func() map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(`
+		R bash sh python python2 python3 coconut javascript js perl html latex markdown pypy ruby script svg
+		matlab octave idl robotframework sas spark sql cython haskell tcl gnuplot julia c++ scheme clojure
+		powershell q typescript scala rust csharp fsharp sos java groovy sage ocaml maxima stata jenner xonsh
+		logtalk lua go c# f# cs fs`) {
+		set[word], set[strings.ToUpper(word)] = true, true
+	}
+	set["wolfram language"], set["WOLFRAM LANGUAGE"] = true, true
+	return set
+})
+
+// CellMagic returns the code of a cell in a language that only the notebook's kernel knows, by a magic of its own.
+func CellMagic(lang, args, code string) string {
+	return strings.TrimSpace("%%"+lang+" "+args) + "\n" + code
 }
 
 // IsData reports whether a language holds data or words. A tag alone does not make a step of it.

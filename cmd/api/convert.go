@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"markmill/cmd/api/files"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
+	"markmill/notebooks/forms"
 	"markmill/notebooks/ipynb"
+	"markmill/notebooks/markdown"
 	"markmill/notebooks/region"
 	"markmill/render/documents"
 	"markmill/render/html"
@@ -59,6 +62,13 @@ func Convert(name, to string, src []byte, form notebooks.Form, read documents.Fi
 	for i := range lost {
 		lost[i] = fmt.Sprintf("not in %s: %s", form.Title(), lost[i])
 	}
+	if nb, err := forms.Parse(name, src); err == nil {
+		for _, w := range nb.Warnings {
+			if strings.HasPrefix(w.Msg, markdown.NoStep) || strings.HasPrefix(w.Msg, markdown.Inside) {
+				lost = append(lost, fmt.Sprintf("line %d: %s; %s", w.Line, w.Msg, w.Hint))
+			}
+		}
+	}
 	return out, lost, err
 }
 
@@ -70,7 +80,7 @@ func Page(name string, src []byte, beside fs.FS) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return html.Jupyter(nb), nil
+		return html.Jupyter(nb, beside), nil
 	case files.IsScript(name, src):
 		d, err := convert.Read(notebooks.FormPercent, name, src)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/render/documents"
+	"markmill/render/html"
 )
 
 // formHTML can be written, but not read.
@@ -129,6 +130,9 @@ func (a *app) convert(from, to, form string) error {
 		out, pictures = src, left.pictures()
 	case form == formHTML:
 		out, err = pageOf(from, src)
+		for _, words := range html.Missing(out) {
+			a.tell("%s: %s\n", name(from), words)
+		}
 	default:
 		out, err = a.inForm(from, to, notebooks.FormOfOption(form), src)
 	}

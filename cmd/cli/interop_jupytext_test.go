@@ -54,6 +54,14 @@ func (p peers) languages(t *testing.T) {
 	}
 }
 
+const (
+	jupytextMarkdown = "---\njupyter:\n  jupytext:\n    text_representation:\n      extension: .md\n" +
+		"      format_name: markdown\n---\n\n"
+	// kernelInComments is a header of Jupytext's that does not say which form the script has.
+	kernelInComments = "# ---\n# jupyter:\n#   kernelspec:\n#     display_name: P\n#     language: python\n" +
+		"#     name: python3\n# ---\n\n"
+)
+
 // byHand are files without a header of Jupytext's, or with one that is none.
 var byHand = []struct{ name, text string }{
 	{"magics.Rmd", "---\ntitle: T\n---\n\n```{python}\n# %matplotlib inline\nx = 1\n```\n\n```{r}\n" +
@@ -72,6 +80,18 @@ var byHand = []struct{ name, text string }{
 	{"light.py", "# # T\n#\n# words\n\nx = 1\n\n# + tags=[\"a\"]\ny = 2\n\n\ndef f():\n    return 1\n\n\n# -\n\n" +
 		"# + [markdown] k=1\n# a\n#\n# - b\n# -\n\nfor i in x:\n    i\n\n    j\n# words at the end\n"},
 	{"light.jl", "# T\n\n# +\nx = 1\n\ny = 2\n\n# +\nz = 3\n"},
+	{"session.md", jupytextMarkdown + "```ipython\nIn [1]: x\n```\n\n```C\nint x;\n```\n\n```Python\nx\n```\n\n" +
+		"```python\nx = 1\n```\n\n```html\n<b>x</b>\n```\n\n```python tags=[\"a\"]\ny\n```\n"},
+	{"unnamed.py", kernelInComments + "# # T\n#\n# words\n\nx = 1\n\n" +
+		"# + tags=[\"a\"]\ny = 2\n\n# %matplotlib inline\nz\n"},
+	{"unnamed.jl", kernelInComments + "# # T\n\nx = 1\n\n# +\ny = 2\n\nz = 3\n"},
+	{"marked.py", kernelInComments + "# %% [markdown]\n# # T\n\n# %%\n# %matplotlib inline\nx = 1\n"},
+	{"hydrogen.py", kernelInComments + "# %%\n# %matplotlib inline\n%matplotlib inline\nx = 1\n"},
+	{"colons.py", "# ---\n# one: two: three\n# ---\n\n# %%\nx = 1\n"},
+	{"colons.light.py", "# ---\n# one: two: three\n" + kernelInComments[len("# ---\n"):] + "# # T\n\nx = 1\n"},
+	{"raw.md", "---\ntitle: T\nkernelspec:\n  display_name: P\n  language: python\n  name: python3\njupytext:\n" +
+		"  root_level_metadata_filter: -title\n---\n\n```{code-cell} ipython3\n1\n```\n"},
+	{"cells.go", strings.ReplaceAll(kernelInComments, "#", "//") + "// %%\n//gonb:%%\nx := 1\n"},
 }
 
 // oddities: what Jupytext reads of these files, Markmill reads.

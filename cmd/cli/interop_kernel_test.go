@@ -53,3 +53,42 @@ func (p peers) checks(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// figureCells make figures without a magic. Each leaves what it leaves in papermill, over ipykernel and built in.
+const figureCells = `
+import sys, nbformat
+from nbformat import v4
+def notebook(path):
+    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell(s) for s in (
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])",
+        "plt.subplots()[1].plot([1, 2]);",
+        "import pandas as pd\npd.DataFrame({'a': [1, 2]}).plot()",
+        "import seaborn as sns\nsns.lineplot(x=[1, 2], y=[3, 4])",
+        "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1, 2]))",
+        "go.Figure(go.Bar(y=[1, 2])).show()",
+        "plt.plot([1, 2]); plt.show()\nprint('after')",
+        "plt.figure(); plt.plot([3, 1]); plt.figure(); plt.plot([1, 3])",
+    )], metadata={"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}), path)
+def outputs(path):
+    return [[(o.output_type, sorted(o.get("data", {})), o.get("text")) for o in c.outputs] for c in nbformat.read(path, 4).cells]
+if len(sys.argv) == 2:
+    notebook(sys.argv[1])
+else:
+    for path in sys.argv[2:]:
+        if outputs(path) != outputs(sys.argv[1]):
+            print(path, outputs(path), "and papermill's", outputs(sys.argv[1]))
+    print(str(outputs(sys.argv[1])).count("image/png"), str(outputs(sys.argv[1])).count("plotly"))
+`
+
+// figures: those of matplotlib, pandas, seaborn and plotly are shown as papermill shows them.
+func (p peers) figures(t *testing.T) {
+	dir := t.TempDir()
+	command(t, dir, p.python, "-c", figureCells, "in.ipynb")
+	command(t, dir, p.python, "-m", "papermill", "--no-progress-bar", "in.ipynb", "papermill.ipynb")
+	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "jupyter:python3", "in.ipynb", "jupyter.ipynb")
+	command(t, dir, p.markmill, "run", "--no-progress-bar", "-k", "python3", "in.ipynb", "plain.ipynb")
+	got := string(command(t, dir, p.python, "-c", figureCells, "papermill.ipynb", "jupyter.ipynb", "plain.ipynb"))
+	if got != "7 2\n" {
+		t.Error(got)
+	}
+}

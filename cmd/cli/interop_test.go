@@ -31,8 +31,8 @@ func TestInterop(t *testing.T) {
 		{"jupytext pairs", p.pairs}, {"marimo", p.marimo}, {"jupyter server", p.server},
 		{"convert", p.convert}, {"old nbformat", p.upgrade}, {"nbstripout", p.strip}, {"nbdime", p.nbdime},
 		{"pre-commit", p.preCommit}, {"knitr", p.knitr}, {"widgets", p.widgets}, {"nbclient interrupts", p.interrupts},
-		{"event loop", p.eventLoop},
-		{"kernel that ends", p.kernelEnds}, {"checks", p.checks}, {"processes", p.processes},
+		{"event loop", p.eventLoop}, {"kernel that ends", p.kernelEnds}, {"figures", p.figures}, {"checks", p.checks},
+		{"processes", p.processes},
 		{"secrets in tables", p.secretTable}, {"scraps of ours", p.ownScraps}, {"tables of scraps", p.tables},
 	} {
 		t.Run(part.name, func(t *testing.T) {

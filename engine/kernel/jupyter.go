@@ -67,9 +67,9 @@ func (k jupyterKernel) assigned(params []notebooks.Bound) []notebooks.Bound {
 
 func (k jupyterKernel) isPython() bool { return strings.EqualFold(k.spec.Language, "python") }
 
-// Waits reports whether an interpreter of the kernel can be started before it is known what for (Options.Waits):
-// nothing of a run reaches Python's but its environment, until it gets parameters.
-func Waits(k Kernel) bool {
+// JupyterPython reports whether the kernel is a Jupyter kernel of Python. Its interpreters can be started before it is
+// known what for (Options.Waits): nothing of a run reaches them but its environment, until they get parameters.
+func JupyterPython(k Kernel) bool {
 	j, ok := k.(jupyterKernel)
 	return ok && j.isPython()
 }

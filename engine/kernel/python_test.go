@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -320,5 +321,52 @@ func TestPythonLinesFarDown(t *testing.T) {
 		if nearLine != farLine || near != below {
 			t.Errorf("%q: line +%d, %s\nfar down: line +%d, %s", code, nearLine, near, farLine, below)
 		}
+	}
+}
+
+// TestPythonWarningsShowTheCode: the line of a warning is that of the step, and not that of the notebook's file, which
+// may be JSON.
+func TestPythonWarningsShowTheCode(t *testing.T) {
+	h := startPython(t)
+	file := []byte(strings.Repeat("\"JSON\"\n", 20))
+	if err := os.WriteFile(filepath.Join(h.dir, "task.md"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.run("import warnings\nwarnings.warn('w')"); !strings.HasSuffix(got.stderr,
+		": UserWarning: w\n  warnings.warn('w')\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestPythonShowsItself: a value that shows itself does so, and one that cannot is shown as others are.
+func TestPythonShowsItself(t *testing.T) {
+	h := startPython(t)
+	got := h.run("class A:\n  def _ipython_display_(self): print('itself')\nclass B:\n" +
+		"  def _ipython_display_(self): raise NotImplementedError\n  def __repr__(self): return 'B'\ndisplay(A(), B())")
+	if got.stdout != "itself\nB\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestPythonShowsPlotly: figures of plotly, without plotly: a module of its shape.
+func TestPythonShowsPlotly(t *testing.T) {
+	h := startPython(t)
+	for name, text := range map[string]string{
+		"plotly/__init__.py":    "",
+		"plotly/io/__init__.py": "from ._renderers import show\ndef to_html(fig, **how): return '<p>drawn</p>'\n",
+		"plotly/io/_renderers.py": "class renderers: default = None\n" +
+			"def show(fig, renderer=None, validate=True): print('in a browser')\n"} {
+		path := filepath.Join(h.dir, filepath.FromSlash(name))
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := h.run("import sys; sys.path.insert(0, " + strconv.Quote(h.dir) + ")\nimport plotly.io\nplotly.io.show({})")
+	if got.stdout != "" || len(got.Displays) != 1 || got.Displays[0].MIME != "text/html" {
+		t.Errorf("%+v", got)
+	}
+	if got := h.run("plotly.io.show({}, renderer='browser')"); got.stdout != "in a browser\n" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -3,23 +3,9 @@ package convert
 import (
 	"cmp"
 	"strings"
-	"sync"
-)
 
-// cellLanguages are the words behind the backticks that make a cell of code in Jupytext Markdown: Jupytext's languages
-// of magics and those of its scripts.
-var cellLanguages = sync.OnceValue(func() map[string]bool {
-	set := map[string]bool{}
-	for _, word := range strings.Fields(`
-		R bash sh python python2 python3 coconut javascript js perl html latex markdown pypy ruby script svg
-		matlab octave idl robotframework sas spark sql cython haskell tcl gnuplot julia c++ scheme clojure
-		powershell q typescript scala rust csharp fsharp sos java groovy sage ocaml maxima stata jenner xonsh
-		logtalk lua go c# f# cs fs`) {
-		set[word], set[strings.ToUpper(word)] = true, true
-	}
-	set["wolfram language"], set["WOLFRAM LANGUAGE"] = true, true
-	return set
-})
+	"markmill/notebooks"
+)
 
 // usualLanguage returns the canonical name of a language.
 func usualLanguage(word string) string {
@@ -65,7 +51,7 @@ func magic(source, main string) (lang, args, rest string, ok bool) {
 		return "", "", source, false
 	}
 	lang, args, _ = strings.Cut(word, " ")
-	if !cellLanguages()[lang] || main == "csharp" && args != "" {
+	if !notebooks.IsCellLanguage(lang) || main == "csharp" && args != "" {
 		return "", "", source, false
 	}
 	return lang, args, rest, true
@@ -116,7 +102,7 @@ func (d *Document) takeLanguages() {
 		case lang == "":
 		case sameLanguage(lang, main):
 			c.Metadata = c.Metadata.without("language")
-		case cellLanguages()[lang] && c.Type == "code":
+		case notebooks.IsCellLanguage(lang) && c.Type == "code":
 			args := c.Metadata.text("magic_args")
 			c.Metadata = c.Metadata.without("language", "magic_args")
 			c.Source = withMagic(lang, args, c.Source, main)

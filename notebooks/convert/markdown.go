@@ -172,13 +172,14 @@ func (m *jupytext) opening(t *text, line int) (lang string, fields Object, ok bo
 			return "", nil, false
 		}
 		lang, fields = chunkOptions(found[1])
-		return lang, fields, cellLanguages()[lang] || sameLanguage(lang, m.main)
+		return lang, fields, notebooks.IsCellLanguage(lang) || sameLanguage(lang, m.main)
 	}
 	lang, rest, _ := strings.Cut(strings.ReplaceAll(info, "\t", " "), " ")
 	if long, ok := strings.CutPrefix(info, "wolfram language"); ok && (long == "" || long[0] == ' ') {
 		lang, rest = "wolfram language", long
 	}
-	if !cellLanguages()[lang] && (m.main == "" || lang == "" || !sameLanguage(lang, m.main)) {
+	if !notebooks.IsCellLanguage(lang) && (m.main == "" || lang == "" || !sameLanguage(lang, m.main) ||
+		notebooks.IsCellLanguage(m.main)) {
 		return "", nil, false
 	}
 	return lang, fenceOptions(rest), true

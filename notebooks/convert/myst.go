@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -78,9 +79,41 @@ func (d *Document) mystHeader(t *text) (next int, err error) {
 			o.Set(f.Name, f.Value)
 		}
 	}
+	if first := rawFields(o, header); first != "" {
+		d.Cells = append(d.Cells, Cell{Type: "raw", Source: "---\n" + first + "---", at: t.at(next)})
+		for _, name := range leftOut(o) {
+			o = o.without(name)
+		}
+	}
 	d.Metadata = o
 	d.keepFront(o)
 	return next, nil
+}
+
+// leftOut returns the names of fields of the header that were a raw cell on top, as Jupytext notes them.
+func leftOut(o Object) (names []string) {
+	for word := range strings.SplitSeq(o.object(keyJupytext).text("root_level_metadata_filter"), ",") {
+		if name, ok := strings.CutPrefix(word, "-"); ok && o.Has(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// rawFields returns the lines of these fields.
+func rawFields(o Object, header string) string {
+	var b strings.Builder
+	names, in := leftOut(o), false
+	for line := range strings.Lines(header) {
+		if !strings.ContainsAny(line[:1], " \t-\n") {
+			name, _, _ := strings.Cut(line, ":")
+			in = slices.Contains(names, name)
+		}
+		if in {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // mystReader reads the cells of a document.

@@ -47,8 +47,6 @@ func Uncomment(lines []string, lang, sign string, q Quotes, which Which) {
 				if bare := unescaped(text, sign); l.cellStart(bare) {
 					lines[i] = bare
 				}
-			case which != Plain && lang == "go":
-				lines[i] = gonb.ReplaceAllString(text, "$1%%")
 			}
 		}
 		q.Read(text)
@@ -147,6 +145,13 @@ func Comment(lines []string, lang, sign string, q Quotes) {
 				strings.HasSuffix(strings.TrimRight(text, " \t"), `\`)
 		}
 		q.Read(lines[i])
+	}
+}
+
+// UncommentCells undoes CommentCells.
+func UncommentCells(lines []string) {
+	for i, text := range lines {
+		lines[i] = gonb.ReplaceAllString(text, "$1%%")
 	}
 }
 

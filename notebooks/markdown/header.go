@@ -60,6 +60,17 @@ func (r *parser) readHeader(m blocks.FrontMatter) {
 	r.header.read(node)
 }
 
+// NamesKey reports whether a line of a text begins as a key of Markmill's does that changes what a run does.
+func NamesKey(text string) bool {
+	for line := range strings.Lines(text) {
+		key, _, ok := strings.Cut(line, ":")
+		if _, known := frontKeys[key]; ok && (known || key == "params") && key != "title" && key != "description" {
+			return true
+		}
+	}
+	return false
+}
+
 // offset returns the place of a line and column (from 1) of a text that begins at base, which is the head of a line.
 func (r *parser) offset(base, line, col int) int {
 	src := r.nb.Source

@@ -10,6 +10,7 @@ import (
 // info is an info string, split by its syntax; what it means is decided later. Offsets are in the source.
 type info struct {
 	form  notebooks.Form // how it is spelled; "" for a bare language and for what is nobody's
+	word  string         // the first one, as it is written; "" in braces
 	lang  string
 	id    mark // {#id}
 	tags  []mark

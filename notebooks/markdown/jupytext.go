@@ -27,9 +27,11 @@ var jupytextSyntax = syntax{
 		return true
 	},
 	runs: func(r *parser, f *blocks.Fence, in *info) bool {
+		if r.header.jupytext {
+			return r.jupytextCell(f, in)
+		}
 		tags, _ := in.attr("tags")
-		return len(tags.words()) > 0 && !notebooks.IsData(in.lang) || in.isNamed() && notebooks.IsLanguage(in.lang) ||
-			r.jupytextCell(f, in)
+		return len(tags.words()) > 0 && !notebooks.IsData(in.lang) || in.isNamed() && notebooks.IsLanguage(in.lang)
 	},
 }
 
@@ -93,7 +95,9 @@ func (a *attr) set(value any) {
 // jupytextCell reports whether a fence of a notebook with a Jupytext header is a code cell: by its language alone,
 // unless it is marked as not to be run.
 func (r *parser) jupytextCell(f *blocks.Fence, in *info) bool {
-	if !r.header.jupytext || in.lang == "" || !notebooks.IsLanguage(in.lang) && in.lang != r.header.lang {
+	// the kernel's, where Jupytext does not know it
+	own := in.lang != "" && in.lang == r.header.lang && !notebooks.IsCellLanguage(in.lang)
+	if !r.header.jupytext || !own && !notebooks.IsCellLanguage(in.word) {
 		return false
 	}
 	return !in.hasTag("noeval") && !r.inTextCell(f.Span.Start) && in.active()

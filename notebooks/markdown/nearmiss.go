@@ -15,6 +15,9 @@ import (
 // NoStep is how the warnings begin of fences that are almost steps.
 const NoStep = "the fence is not a step"
 
+// Inside is how those begin of fences that are steps elsewhere.
+const Inside = "a step stands inside"
+
 // checkOutputTag refuses a fence of code with the class of a block of an output notebook, where the tag of a step is
 // meant: with it, the step would be left out, or would not be the test that its author takes it for.
 func (r *parser) checkOutputTag(in *info) {

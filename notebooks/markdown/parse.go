@@ -145,7 +145,7 @@ func (r *parser) readFence(f *blocks.Fence) {
 // hidden reports a step that stands where none is run: in Markmill's own form a mistake, in others text, as their tools
 // have it.
 func (r *parser) hidden(at int, in *info, inside, hint string) {
-	const msg = "a step stands inside %s, where it is not run"
+	const msg = Inside + " %s, where it is not run"
 	if in.form == notebooks.FormNative {
 		r.mistake(notebooks.KindSyntax, at, "", fmt.Sprintf(msg, inside), hint)
 		return

@@ -135,6 +135,10 @@ func (r *parser) addStep(f *blocks.Fence, in *info) {
 	} else {
 		s.Lang = notebooks.KernelLanguage(s.Lang)
 	}
+	if main := cmp.Or(r.header.lang, "python"); r.header.jupytext && spelled == notebooks.FormJupytext &&
+		s.Lang != main && !notebooks.IsLanguage(s.Lang) {
+		s.Lang, s.Code, s.CodeLine = main, []byte(notebooks.CellMagic(in.word, "", string(s.Code))), s.CodeLine-1
+	}
 	if r.header.magics {
 		s.Code = []byte(UncommentMagics(string(s.Code), s.Lang, r.header.which))
 	}

@@ -69,7 +69,8 @@ func parseInfo(text string, base int) info {
 		h.cutBraces()
 	} else {
 		end := strings.IndexAny(text+" ", " \t{")
-		in.lang = strings.ToLower(text[:end])
+		in.word = text[:end]
+		in.lang = strings.ToLower(in.word)
 		h.rest = strings.TrimLeft(text[end:], " \t")
 		h.restAt = base + len(text) - len(h.rest)
 		if h.rest == "" {

@@ -9,9 +9,54 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
 	"markmill/notebooks/magics"
+	"markmill/notebooks/markdown"
 )
 
 var jupyterKey = lazyregexp.New(`(?m)^jupyter:`)
+
+// spinHeader matches the header of a script of R's whose prose is in comments of #'.
+var spinHeader = lazyregexp.New(`(?m)^#' jupyter:`)
+
+// folding matches the marks of cells in light scripts that editors fold, without the sign of the comment.
+var folding = lazyregexp.New(`^\s*(\{\{\{|region)`)
+
+// gallery matches the lines that part the cells of a Sphinx gallery.
+var gallery = lazyregexp.New(`^# ?#{19,}\s*$`)
+
+// formByMarks returns the form of a script whose header does not name it, as Jupytext finds it: by the marks of cells.
+func (r *parser) formByMarks() string {
+	if isMarimo(r.Language, r.Source) {
+		return "percent" // which is not read by its marks
+	}
+	marked := Marked(r.Language, r.Source)
+	form, lines := "light", 0
+	q := r.Language.Strings()
+	for _, l := range r.lines {
+		if q.Read(l.Text); q.Inside() {
+			continue
+		}
+		rest, comment := strings.CutPrefix(l.Text, r.Language.Comment)
+		command := []string{l.Text}
+		magics.Comment(command, r.Language.Name, r.Language.Comment, magics.Quotes{})
+		switch {
+		case marked && !comment && command[0] != l.Text:
+			return "hydrogen"
+		case comment && folding.MatchString(rest):
+			form = "light with " + map[string]string{"{{{": "{{{,}}}", "region": "region,endregion"}[folding.
+				FindStringSubmatch(rest)[1]]
+		case r.Language.Name == "python" && gallery.MatchString(l.Text):
+			if lines++; lines > 1 && form == "light" {
+				form = "sphinx"
+			}
+		case r.Language.Name == "r" && form == "light" && strings.HasPrefix(l.Text, "#'"):
+			form = "spin"
+		}
+	}
+	if marked {
+		return "percent"
+	}
+	return form
+}
 
 var coding = lazyregexp.New(`coding[:=][ \t]*[-_.a-zA-Z0-9]+`)
 
@@ -74,7 +119,7 @@ func (r *parser) kernel() error {
 		} `yaml:"jupyter"`
 	}
 	text := []byte(r.Header.Text)
-	if yaml.Load(text, &head) != nil {
+	if r.Header.Given && yaml.Load(text, &head) != nil {
 		// Jupytext puts a raw cell, whatever is in it, before its own key. The mistake in a header without that key is
 		// reported where the front matter is read.
 		own := jupyterKey.FindIndex(text)
@@ -90,11 +135,14 @@ func (r *parser) kernel() error {
 	case lang != "":
 		r.Lang = lang
 	}
-	form := j.Jupytext.Representation.Name
+	form, marks := j.Jupytext.Representation.Name, j.Jupytext.CellMarkers
+	if form == "" && (jupyterKey.MatchString(r.Header.Text) || spinHeader.Match(r.Source[:min(len(r.Source), 8<<10)])) {
+		form = r.formByMarks()
+	}
 	switch form {
 	case "", "percent", "hydrogen":
 	case "light":
-		if marks := j.Jupytext.CellMarkers; strings.Contains(marks, ",") && marks != "+,-" {
+		if strings.Contains(marks, ",") && marks != "+,-" {
 			return r.formError("light with " + marks)
 		}
 		r.Light = true
@@ -111,11 +159,11 @@ func (r *parser) kernel() error {
 	return nil
 }
 
-// prose reports whether the header is YAML and no mapping: Jupytext makes a raw cell of it.
+// prose reports whether the header is no mapping, and no mistake in one of Markmill's: Jupytext makes a raw cell of it.
 func (h *Header) prose() bool {
 	var value any
 	if yaml.Load([]byte(h.Text), &value) != nil {
-		return false
+		return !markdown.NamesKey(h.Text)
 	}
 	_, mapping := value.(map[string]any)
 	return !mapping

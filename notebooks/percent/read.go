@@ -192,6 +192,9 @@ func (r *parser) content(first, next, body int) []string {
 
 // uncomment takes off the comment signs that are not the author's.
 func (r *parser) uncomment(c *Cell, content []string, inactive bool) []string {
+	if c.Lang == "go" && c.Lang == r.Lang {
+		magics.UncommentCells(content)
+	}
 	switch {
 	case c.Kind != Code && c.Field("active") == nil && r.Language.Name == "python":
 		if inner, skip, ok := quotedText(content); ok {

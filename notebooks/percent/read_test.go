@@ -324,3 +324,38 @@ func TestCodeInProse(t *testing.T) {
 		}
 	}
 }
+
+// TestFormByMarks: a header of Jupytext's that does not name the form leaves it to the marks of the cells.
+func TestFormByMarks(t *testing.T) {
+	const header = "# ---\n# jupyter:\n#   kernelspec:\n#     language: python\n# ---\n\n"
+	for name, c := range map[string]struct{ file, src, want string }{
+		"light":    {"a.py", header + "# # T\n\nx = 1\n", "7/7 markdown \"# T\"\n9/9 code \"x = 1\"\n"},
+		"percent":  {"a.py", header + "# %%\n# %time x\n", "7/8 code \"%time x\"\n"},
+		"hydrogen": {"a.py", header + "# %%\n# %time x\n%time y\n", "7/8 code \"# %time x\\n%time y\"\n"},
+		"vim":      {"a.py", header + "# {{{ T\nx\n# }}}\n", "light with {{{,}}}"},
+		"vscode":   {"a.py", header + "# region T\nx\n# endregion\n", "light with region,endregion"},
+		"gallery": {"a.py", header + strings.Repeat("#", 40) + "\n# T\nx\n\n" + strings.Repeat("#", 40) + "\n",
+			"sphinx"},
+		"spin": {"a.R", strings.ReplaceAll(header, "# ", "#' ") + "#' T\n\nx\n", "spin"},
+		"none": {"a.py", "# # T\n\nx = 1\n", "1/1 code \"# # T\\n\\nx = 1\"\n"},
+		"gonb": {"a.go", strings.ReplaceAll(header, "#", "//") + "// %%\n//gonb:%%\nx\n", "%%\\nx"},
+	} {
+		if got := told(t, c.file, c.src); !strings.Contains(got, c.want) {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, c.want)
+		}
+	}
+	s, err := Parse("a.py", []byte("# ---\n# one: two: three\n# ---\n\n# %%\nx = 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nb, err := s.Runnable(); err != nil || len(nb.Warnings) != 1 {
+		t.Errorf("a header that is no YAML: %v, warnings %v", err, nb.Warnings)
+	}
+	s, err = Parse("a.py", []byte("# ---\n# timeout: two: three\n# ---\n\n# %%\nx = 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Runnable(); err == nil {
+		t.Error("a mistake in a key of Markmill's is not reported")
+	}
+}

@@ -75,8 +75,8 @@ func (s *Script) step(c *Cell) notebooks.Cell {
 	out := notebooks.Cell{Lang: c.Lang, Code: code, At: c.At, Line: c.Line, CodeLine: c.CodeLine, Tags: c.Tags()}
 	if args := text(c.Field("magic_args")); c.Lang != s.Lang && (args != "" || !notebooks.IsLanguage(c.Lang)) {
 		// A cell magic that only the kernel of the script knows.
-		out.Lang, out.Code, out.CodeLine = s.Lang, strings.TrimSpace("%%"+text(c.Field("language"))+" "+args)+"\n"+code,
-			c.CodeLine-1
+		out.Lang, out.CodeLine = s.Lang, c.CodeLine-1
+		out.Code = notebooks.CellMagic(text(c.Field("language")), args, code)
 	}
 	for _, f := range c.Metadata {
 		switch f.Name {

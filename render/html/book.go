@@ -18,6 +18,7 @@ type book struct {
 	manifest *notebooks.Manifest // nil without one, and where papermill ran the notebook since
 	title    string
 	titleAt  ast.Node // the heading that is the title already
+	titled   markup   // that heading
 	outline  []outlined
 	body     writer
 }
@@ -59,6 +60,15 @@ func (p *book) nameAsTitle() {
 	p.title = cmp.Or(p.title, strings.TrimSuffix(path.Base(p.name), path.Ext(p.name)))
 }
 
+// isTitle reports whether a node is the title, and renders it for the top of the page.
+func (p *book) isTitle(n ast.Node, src []byte) bool {
+	if n != p.titleAt {
+		return false
+	}
+	p.titled = p.prose([]ast.Node{n}, src)
+	return true
+}
+
 // heading adds a heading to the outline. It returns false for what the outline does not list.
 func (p *book) heading(n ast.Node, src []byte) bool {
 	h, ok := n.(*ast.Heading)
@@ -69,6 +79,14 @@ func (p *book) heading(n ast.Node, src []byte) bool {
 		p.outline = append(p.outline, outlined{href: string(id.([]byte)), words: plainText(h, src), level: h.Level})
 	}
 	return true
+}
+
+// fence writes a fence that is no step.
+func (p *book) fence(f *ast.FencedCodeBlock, src []byte) markup {
+	if m := mathFence(f, src); m != "" {
+		return m
+	}
+	return p.code(string(f.Language(src)), linesOf(f, src))
 }
 
 // stepLine is the line above a step.
@@ -126,9 +144,11 @@ func (p *book) top(st state, words string, lead, warning, rows, below markup) ma
 		reasons = sprintf(`<div class="reasons">%s</div>`, why.main())
 	}
 	var w writer
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p><h1>%s</h1>%s%s%s<table `+
-		`class="facts">`, markup(st), verdictSign(st, words), words, cleanLine(p.title),
-		lead, reasons, warning)
+	if p.titled == "" {
+		p.titled = sprintf("<h1>%s</h1>", cleanLine(p.title))
+	}
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p>%s%s%s%s<table `+
+		`class="facts">`, markup(st), verdictSign(st, words), words, p.titled, lead, reasons, warning)
 	p.runRows(&w, p.manifest)
 	w.put("%s</table>%s</section>\n", rows, below)
 	return w.markup()

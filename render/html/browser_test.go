@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -337,5 +338,41 @@ func TestBrowserDiff(t *testing.T) {
 			"gaps": "true", "nogaps": "0", "clip": "inset(0px 0px 0px 20%)",
 			"scroll": rootAttribute(root, "data-client"),
 			"widest": "0", "sliderwidth": "0"})
+	}
+}
+
+// TestBrowserFormulas: the browser typesets formulas, leaves the text of one that cannot be read, and asks for nothing.
+func TestBrowserFormulas(t *testing.T) {
+	b := newBrowser(t)
+	page, err := Notebook("x.md", []byte("# T\n\n$\\newcommand{\\R}{\\mathbb{R}}$ $a*b*c \\in \\R$, $\\frac{1}{$, "+
+		"$$x$$\n\n\\begin{align}\na &= b \\\\\n- c\n\\end{align}\n\n$\\pmb{x}$ $\\href{javascript:alert(1)}{x}$ "+
+		"$\\includegraphics{"+b.server.URL+"/x.png}$ $\\def\\a{\\a\\a}\\a$ "+
+		"$\\text{<img src=x onerror=alert(1)>}$\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.pages["/page"] = page
+	root := b.open(t, "/page", "--enable-logging=stderr")
+	var set, left []string
+	for n := range root.Descendants() {
+		switch {
+		case n.Data == "math":
+			set = append(set, textOf(n))
+		case attribute(n, "class") == "math" && attribute(n, "title") != "":
+			left = append(left, textOf(n))
+		case n.Data == "img":
+			t.Error("a formula became a picture")
+		}
+	}
+	want := []string{"a∗b∗c∈ℝ", "x", "a=b−c", "𝒙", "<img\u00a0src=x\u00a0onerror=alert(1)>"}
+	if !slices.Equal(set, want) {
+		t.Errorf("typeset are %q, not %q", set, want)
+	}
+	if want := []string{`$\frac{1}{$`, `$\href{javascript:alert(1)}{x}$`,
+		`$\includegraphics{` + b.server.URL + `/x.png}$`, `$\def\a{\a\a}\a$`}; !slices.Equal(left, want) {
+		t.Errorf("left as text are %q, not %q", left, want)
+	}
+	if len(b.asked) > 0 {
+		t.Errorf("this was asked of the network: %q", b.asked)
 	}
 }

@@ -53,7 +53,7 @@ func TestCorpus(t *testing.T) {
 				refused++
 				return nil
 			}
-			page = Jupyter(nb)
+			page = Jupyter(nb, os.DirFS(filepath.Dir(path)))
 		} else if page, err = Notebook(path, src, os.DirFS(filepath.Dir(path))); err != nil {
 			refused++
 			return nil

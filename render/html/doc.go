@@ -4,7 +4,8 @@
 // It owns the layout with its style and script, the rendering of regions and documents, the colors of code and terminal
 // output, pictures as data: URIs, and the rules for Markdown and HTML on a page.
 //
-// What always holds: nothing from a notebook becomes a script or a style, or is loaded from anywhere. The writer
+// What always holds: nothing from a notebook becomes a script or a style, or is loaded from anywhere. Formulas are text
+// in the page; its second script, on pages that have one, makes elements of MathML of them. The writer
 // escapes every text; HTML from a notebook is parsed and written again from a list of allowed elements and
 // attributes; pictures are <img> with data: URIs, which run nothing; and a Content-Security-Policy with the hashes of
 // the page's own style and script forbids the rest, should any of that fail. Text on a page is bounded, and a cut

@@ -3,11 +3,11 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -27,9 +27,10 @@ type jupyterPage struct {
 	names  map[int]string // of code cells, by place: as the steps of a run are called
 }
 
-// Jupyter renders the page of a Jupyter notebook, with its outputs.
-func Jupyter(nb *ipynb.Notebook) []byte {
-	p := jupyterPage{book: book{page: newPage(nb.Name, nil)}, nb: nb, counts: map[state][]int{}, order: true,
+// Jupyter renders the page of a Jupyter notebook, with its outputs. files is its folder, nil if its pictures are not
+// available.
+func Jupyter(nb *ipynb.Notebook, files fs.FS) []byte {
+	p := jupyterPage{book: book{page: newPage(nb.Name, files)}, nb: nb, counts: map[state][]int{}, order: true,
 		lang: nb.NamedLanguage(), names: nb.StepNames()}
 	if !nb.Rerun() {
 		p.manifest = nb.Manifest()
@@ -54,8 +55,7 @@ func (p *jupyterPage) write() {
 		}
 		if c.Type == "markdown" {
 			src := []byte(strings.ToValidUTF8(c.Source, "\uFFFD"))
-			trees[i] = p.markdown.Parser().Parse(text.NewReader(src),
-				parser.WithContext(parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))))
+			trees[i] = p.parse(src, headingIDs{p.anchors})
 			p.findTitle(trees[i], src)
 		}
 	}
@@ -82,7 +82,7 @@ func (p *jupyterPage) proseCell(c *ipynb.Cell, root ast.Node) {
 	p.pictures.attached = attachments(c)
 	var nodes []ast.Node
 	for _, n := range nodesOf(root) {
-		if n != p.titleAt {
+		if !p.isTitle(n, src) {
 			p.heading(n, src)
 			nodes = append(nodes, n)
 		}
@@ -217,15 +217,24 @@ func (p *jupyterPage) result(o *ipynb.Output) markup {
 	}
 	if d, ok := forms["text/markdown"]; ok {
 		src := []byte(strings.ToValidUTF8(d.Text(), "\uFFFD"))
-		root := p.markdown.Parser().Parse(text.NewReader(src))
-		return sprintf(`<div class="prose">%s</div>`, p.prose(nodesOf(root), src))
+		return sprintf(`<div class="prose">%s</div>`, p.prose(nodesOf(p.parse(src, nil)), src))
+	}
+	if d, ok := forms["text/latex"]; ok && formulas(d.Text(), false) != nil {
+		s := sanitizer{page: p.page}
+		s.words(d.Text())
+		return sprintf(`<div class="prose"><p>%s</p></div>`, s.markup())
+	}
+	drawn := slices.IndexFunc(o.Data, func(d ipynb.Datum) bool { return strings.HasPrefix(d.MIME, "application/vnd.") })
+	if drawn >= 0 && lost == "" {
+		lost = sprintf(`<p class="cut">A result of type <code>%s</code> is not shown: a program of its own draws it.</p>`,
+			cleanLine(o.Data[drawn].MIME))
 	}
 	for _, mime := range []string{"text/plain", "text/latex"} {
 		if d, ok := forms[mime]; ok {
 			return lost + p.output("out", d.Text(), false)
 		}
 	}
-	if len(o.Data) > 0 { // JSON, or something that only its own program shows
+	if len(o.Data) > 0 && drawn < 0 { // JSON, or something that only its own program shows
 		d := o.Data[0]
 		if pretty, err := codec.Indent(d.Value.Raw); err == nil && d.JSON() {
 			return p.code("json", string(pretty))

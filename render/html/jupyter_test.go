@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/net/html"
 
@@ -31,7 +32,7 @@ func jupyter(t *testing.T, cells ...map[string]any) (page []byte, words string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	page = Jupyter(nb)
+	page = Jupyter(nb, nil)
 	checkSafe(t, page)
 	root, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
@@ -103,5 +104,57 @@ func TestJupyter(t *testing.T) {
 	if _, words := jupyter(t, codeWith(1), codeWith(2)); strings.Contains(words, "top to bottom") ||
 		!strings.Contains(words, "With outputs") {
 		t.Errorf("a notebook in order:\n%s", words)
+	}
+}
+
+// TestResultsOfOtherPrograms: the page says what only another program draws, and does not print it.
+func TestResultsOfOtherPrograms(t *testing.T) {
+	page, words := jupyter(t, codeWith(1,
+		shows(map[string]any{"application/vnd.plotly.v1+json": map[string]any{"layout": map[string]any{"inner": 1}}}),
+		shows(map[string]any{"application/vnd.jupyter.widget-view+json": map[string]any{"model_id": "x"},
+			"text/plain": "IntSlider(value=0)"}),
+		shows(map[string]any{"application/json": map[string]any{"shown": 1}})))
+	for _, want := range []string{"type application/vnd.plotly.v1+json is not shown", "widget-view+json is not shown",
+		"IntSlider(value=0)", "shown"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if bytes.Contains(page, []byte("layout")) {
+		t.Error("the page prints what it cannot draw")
+	}
+}
+
+// TestPicturesBesideJupyter: pictures beside the notebook are embedded, the title keeps its own, and what is missing is
+// said.
+func TestPicturesBesideJupyter(t *testing.T) {
+	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	data, err := base64.StdEncoding.DecodeString(png)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := codec.Marshal(map[string]any{"nbformat": 4, "nbformat_minor": 5, "metadata": map[string]any{},
+		"cells": []any{map[string]any{"cell_type": "markdown", "id": "a", "metadata": map[string]any{},
+			"source":      "# A [link](https://example.org) ![t](attachment:a.png)",
+			"attachments": map[string]any{"a.png": map[string]any{"image/png": png}}},
+			map[string]any{"cell_type": "markdown", "id": "b", "metadata": map[string]any{},
+				"source": "![c](q.png) ![d](./sub/q.png) <img src=\"q.png\"> ![e](no.png)"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nb, err := ipynb.Parse("x.ipynb", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := Jupyter(nb, fstest.MapFS{"q.png": {Data: data}, "sub/q.png": {Data: data}})
+	checkSafe(t, page)
+	if n := bytes.Count(page, []byte(png)); n != 4 {
+		t.Errorf("%d pictures, not 4", n)
+	}
+	if !bytes.Contains(page, []byte(`>link</a> <img src="data:image/png`)) {
+		t.Error("the title has no link and picture")
+	}
+	if got := Missing(page); len(got) != 1 || got[0] != "Picture e (no.png): not found beside the notebook" {
+		t.Errorf("missing: %q", got)
 	}
 }

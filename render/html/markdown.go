@@ -47,7 +47,7 @@ func newMarkdown() goldmark.Markdown {
 	transformers := append(blocks.ParagraphTransformers(), util.Prioritized(longParagraphs{}, 50))
 	return goldmark.New(
 		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks.BlockParsers()...),
-			parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+			parser.WithInlineParsers(append(parser.DefaultInlineParsers(), util.Prioritized(formulaParser{}, 50))...),
 			parser.WithParagraphTransformers(transformers...))),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(
@@ -55,7 +55,8 @@ func newMarkdown() goldmark.Markdown {
 			extension.Strikethrough, extension.TaskList,
 			extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
 		goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
-			util.Prioritized(gmhtml.NewRenderer(gmhtml.WithUnsafe()), 1000), util.Prioritized(fences{}, 100)))),
+			util.Prioritized(gmhtml.NewRenderer(gmhtml.WithUnsafe()), 1000), util.Prioritized(fences{}, 100),
+			util.Prioritized(formulaHTML{}, 100)))),
 	)
 }
 
@@ -69,6 +70,10 @@ func (fences) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 			return ast.WalkContinue, nil
 		}
 		f := n.(*ast.FencedCodeBlock)
+		if m := mathFence(f, src); m != "" {
+			_, err := w.WriteString(string(m))
+			return ast.WalkSkipChildren, err
+		}
 		_, err := fmt.Fprintf(w, "<pre>\n%s</pre>\n", highlight(string(f.Language(src)), cleanLines(linesOf(f, src))))
 		return ast.WalkSkipChildren, err
 	})
@@ -142,6 +147,8 @@ func plainText(n ast.Node, src []byte) string {
 				}
 			case *ast.String:
 				b.Write(n.Value)
+			case *formulaNode:
+				b.WriteString(n.text(src))
 			}
 		}
 		return ast.WalkContinue, nil

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
 
 	"markmill/notebooks"
 	"markmill/notebooks/markdown"
@@ -69,8 +67,7 @@ func (p *notebookPage) write() {
 		base = 3
 	}
 	src := p.nb.Source[base:]
-	pc := parser.NewContext(parser.WithIDs(headingIDs{p.anchors}))
-	root := p.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(pc))
+	root := p.parse(src, headingIDs{p.anchors})
 	steps := map[int]*notebooks.Step{} // by the offset of the line that the fence begins with
 	for _, s := range p.nb.Steps {
 		steps[s.Fence.Start] = s
@@ -100,12 +97,12 @@ func (p *notebookPage) write() {
 				p.step(s)
 			} else {
 				p.line, _ = p.nb.Position(base + fenceStart(n))
-				p.body.put("<div class=\"prose\">%s</div>\n", p.code(string(n.Language(src)), linesOf(n, src)))
+				p.body.put("<div class=\"prose\">%s</div>\n", p.fence(n, src))
 			}
 			p.givenParams(base+fenceStart(n), linesOf(n, src))
 			continue
 		}
-		if n != p.titleAt {
+		if !p.isTitle(n, src) {
 			prose = append(prose, n)
 		}
 	}

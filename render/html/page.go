@@ -71,20 +71,34 @@ func digestOf(text markup) markup {
 func frame(title string, bar, outline, main, keys markup) []byte {
 	var w writer
 	w.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	w.put(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src %s; script-src %s; `+
+	styles, scripts := []markup{style}, []markup{script}
+	if strings.Contains(string(main), mathBegin) {
+		styles, scripts = append(styles, mathStyle), append(scripts, temml+mathScript)
+	}
+	w.put(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src%s; script-src%s; `+
 		`img-src data:; base-uri 'none'; form-action 'none'">`+"\n",
-		digestOf(style), digestOf(script))
+		each(" %s", styles, digestOf), each(" %s", scripts, digestOf))
 	w.put(`<meta name="viewport" content="width=device-width, initial-scale=1">` + "\n" +
 		`<meta name="referrer" content="no-referrer">` + "\n" +
 		`<meta name="color-scheme" content="light dark">` + "\n")
-	w.put("<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", cleanLine(title), style)
+	same := func(m markup) markup { return m }
+	w.put("<title>%s</title>\n%s</head>\n<body>\n", cleanLine(title), each("<style>%s</style>\n", styles, same))
 	w.put(`<header class="bar">%s<span class="tools"><button type="button" id="theme" title="Light or dark (t)" `+
 		`aria-label="Light or dark">◐</button>`+
 		`<button type="button" id="keys" title="Keys (?)" aria-label="Keys">?</button></span></header>`+"\n", bar)
 	w.put(`<div class="frame">`+"\n%s<main id=\"main\">\n%s</main>\n</div>\n", outline, main)
 	w.put(`<dialog id="help"><h2>Keys</h2><table>%s</table><p>Esc closes this.</p></dialog>`+
-		"\n<script>%s</script>\n</body>\n</html>\n", keys, script)
+		"\n%s</body>\n</html>\n", keys, each("<script>%s</script>\n", scripts, same))
 	return []byte(w.String())
+}
+
+// each formats what of makes of each text.
+func each(format markup, texts []markup, of func(markup) markup) markup {
+	var w writer
+	for _, m := range texts {
+		w.put(format, of(m))
+	}
+	return w.markup()
 }
 
 // keyTable renders a list of keys and their actions.

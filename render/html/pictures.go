@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"html"
 	"io"
 	"io/fs"
 	"net/url"
 	"path"
 	"strconv"
 	"strings"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // Bounds of the pictures on a page, in bytes.
@@ -39,6 +42,17 @@ func (p *pictures) tag(src, alt, width string) markup {
 		return sprintf(`<span class="nopic">Picture %s (%s): %s</span>`, alt, cleanLine(name), why)
 	}
 	return embedded(data, alt, width)
+}
+
+// missing matches the words in the place of a picture.
+var missing = lazyregexp.New(`<span class="nopic">([^<]*)</span>`)
+
+// Missing returns what a page says in the place of pictures that it does not hold.
+func Missing(page []byte) (words []string) {
+	for _, m := range missing.FindAllStringSubmatch(string(page), -1) {
+		words = append(words, html.UnescapeString(m[1]))
+	}
+	return words
 }
 
 // embed embeds a picture, or returns words if the page is full.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/text"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -82,7 +81,7 @@ func (p *page) readRegion(res *outcome, r region.FoundRegion) {
 	res.edited = r.Edited
 	src := r.Body
 	p.line = r.Line
-	root := p.markdown.Parser().Parse(text.NewReader(src))
+	root := p.parse(src, nil)
 	var shown, rest writer
 	w := &shown
 	var prose []ast.Node

@@ -39,11 +39,13 @@ func unsafe(page []byte) (found []string) {
 					bad("<%s>", n.Data)
 				}
 			}
-			if n.DataAtom == atom.Script && n.FirstChild.Data != string(script) {
-				bad("a script: %q", n.FirstChild.Data)
+			if own := []string{string(script), string(temml + mathScript)}; n.DataAtom == atom.Script &&
+				n.FirstChild.Data != own[min(counts[atom.Script], len(own))-1] {
+				bad("a script: %.200q", n.FirstChild.Data)
 			}
-			if n.DataAtom == atom.Style && n.FirstChild.Data != string(style) {
-				bad("a style: %q", n.FirstChild.Data)
+			if own := []string{string(style), string(mathStyle)}; n.DataAtom == atom.Style &&
+				n.FirstChild.Data != own[min(counts[atom.Style], len(own))-1] {
+				bad("a style: %.200q", n.FirstChild.Data)
 			}
 			for _, a := range n.Attr {
 				checkAttribute(n, a, ids, bad)
@@ -54,7 +56,14 @@ func unsafe(page []byte) (found []string) {
 		}
 	}
 	walk(root)
-	for _, one := range []atom.Atom{atom.Script, atom.Style, atom.Title, atom.Main, atom.Body, atom.Head, atom.Dialog,
+	own := 1 // script and style
+	if bytes.Contains(page, []byte(mathBegin)) {
+		own = 2
+	}
+	if counts[atom.Script] != own || counts[atom.Style] != own {
+		bad("%d scripts and %d styles, not %d", counts[atom.Script], counts[atom.Style], own)
+	}
+	for _, one := range []atom.Atom{atom.Title, atom.Main, atom.Body, atom.Head, atom.Dialog,
 		atom.Header} {
 		if counts[one] != 1 {
 			bad("%d of <%s>", counts[one], one)

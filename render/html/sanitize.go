@@ -18,14 +18,15 @@ import (
 // A policy of microcosm-cc/bluemonday would not do: its result would have to be parsed again, to embed pictures, to
 // give ids their prefix, and to keep only links that lead somewhere on the page.
 
-// allowed are the elements that are written, voids those of them without content, and dropped those that are removed
-// with their content. Other elements lose only their tags.
+// allowed are the elements that are written, voids those of them without content, literal those without formulas, and
+// dropped those that are removed with their content. Other elements lose only their tags.
 var (
 	allowed = words(`p h1 h2 h3 h4 h5 h6 ul ol li dl dt dd blockquote pre code kbd samp ` +
 		`var em strong b i u s del ins sub
 		sup small mark abbr cite q span div a table thead tbody tfoot tr th td caption details summary figure figcaption
 		br hr wbr img input`)
 	voids   = words("br hr wbr")
+	literal = words("pre code kbd samp")
 	dropped = words(`script style template noscript iframe object embed svg math title ` +
 		`textarea select head link meta base
 		xmp plaintext noembed noframes frameset frame applet audio video canvas dialog datalist`)
@@ -37,7 +38,8 @@ var directions = map[string]map[string]bool{"dir": words("ltr rtl auto"), "align
 // sanitizer rewrites one piece of HTML.
 type sanitizer struct {
 	writer
-	page *page
+	page     *page
+	verbatim bool // no formula is looked for in text
 }
 
 // sanitize returns what of a piece of HTML may appear on a page.
@@ -69,7 +71,7 @@ func deeper(nodes []*html.Node, most int) bool {
 func (s *sanitizer) node(n *html.Node) {
 	switch n.Type {
 	case html.TextNode:
-		s.put("%s", cleanLines(n.Data))
+		s.words(n.Data)
 		return
 	case html.ElementNode:
 	default: // comments and doctypes
@@ -88,6 +90,13 @@ func (s *sanitizer) node(n *html.Node) {
 	case n.DataAtom == atom.Input:
 		s.checkbox(n)
 		return
+	case n.DataAtom == atom.Span && attribute(n, "class") == "math":
+		s.formula(textIn(n))
+		return
+	}
+	if before := s.verbatim; !before {
+		s.verbatim = literal[name] || strings.Contains(attribute(n, "class"), "tex2jax_ignore")
+		defer func() { s.verbatim = before }()
 	}
 	s.put("<%s", markup(name))
 	s.attributes(n)
@@ -191,6 +200,17 @@ func (s *sanitizer) checkbox(n *html.Node) {
 		checked = " checked"
 	}
 	s.put(`<input type="checkbox" disabled%s>`, checked)
+}
+
+// textIn returns the text in an element.
+func textIn(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
 }
 
 func attribute(n *html.Node, key string) string {

@@ -70,7 +70,7 @@ def _mm_main(private, scraps, more_source):
     names["__loader__"] = Loader
     sys.modules["__main__"] = main
 
-    rich = ("_repr_mimebundle_", "_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_html_", "_repr_markdown_", "_repr_latex_", "_repr_json_")
+    rich = ("_ipython_display_", "_repr_mimebundle_", "_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_html_", "_repr_markdown_", "_repr_latex_", "_repr_json_")
 
     def show(value, role="execute_result"):
         if value is None:
@@ -105,7 +105,8 @@ def _mm_main(private, scraps, more_source):
     class Finder:  # IPython shows what it is asked to by a kernel of its own, which there is not
         @staticmethod
         def find_spec(name, path=None, target=None):
-            if name in ("asyncio", "getpass", "IPython.core.display_functions", "IPython.core.formatters", "scrapbook.utils"):
+            if name in ("asyncio", "getpass", "IPython.core.display_functions", "IPython.core.formatters", "scrapbook.utils",
+                        "linecache", "matplotlib.pyplot", "plotly.io._renderers"):
                 return state.more().patched(name, path, target)
     sys.meta_path.insert(0, Finder)
     if "asyncio" in sys.modules:  # loaded by what the interpreter runs when it starts

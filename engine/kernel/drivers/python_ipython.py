@@ -108,6 +108,38 @@ def patch_asyncio(more, module):
                         setattr(place, name, changed)
 
 
+def patch_linecache(more, module):
+    for file in more.state.lines:  # the file itself may hold the code as JSON
+        more.cache(file)
+
+
+def patch_pyplot(more, module):
+    show = module.show
+
+    def show_figures(*args, **kwargs):
+        if module.get_backend().lower() == "agg" and not in_ipython():
+            return more.figures()
+        return show(*args, **kwargs)
+    show_figures.__doc__, module.show = show.__doc__, show_figures
+
+
+def patch_plotly(more, module):
+    show, renderers = module.show, module.renderers
+    if in_ipython() or os.environ.get("PLOTLY_RENDERER"):
+        return
+    renderers.default = own = "plotly_mimetype"
+
+    def show_figure(fig, renderer=None, validate=True, **kwargs):
+        if renderer or renderers.default != own:
+            return show(fig, renderer=renderer, validate=validate, **kwargs)
+        if more.state.ordered:
+            more.publish(renderers._build_mime_bundle(module.validate_coerce_fig_to_dict(fig, validate), own, **kwargs), {})
+        else:  # which no page can draw
+            import plotly.io
+            more.publish({"text/html": plotly.io.to_html(fig, full_html=False, include_plotlyjs="cdn", validate=validate)}, {})
+    show_figure.__doc__, module.show = show.__doc__, show_figure
+
+
 def chosen(more, value, include, exclude):
     """The forms of a value that are asked for."""
     data, about = more.forms(value)
@@ -116,7 +148,8 @@ def chosen(more, value, include, exclude):
 
 
 KNOWN = {mime for mime, _ in METHODS + OTHERS} | {"text/plain"}
-PATCHES = {"asyncio": patch_asyncio, "getpass": patch_getpass, "IPython.core.display_functions": patch_display, "IPython.core.formatters": patch_formatters, "scrapbook.utils": patch_scrapbook}
+PATCHES = {"asyncio": patch_asyncio, "getpass": patch_getpass, "IPython.core.display_functions": patch_display, "IPython.core.formatters": patch_formatters,
+           "scrapbook.utils": patch_scrapbook, "linecache": patch_linecache, "matplotlib.pyplot": patch_pyplot, "plotly.io._renderers": patch_plotly}
 
 
 def scraps_of(data):

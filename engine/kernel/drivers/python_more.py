@@ -47,6 +47,8 @@ class More:
 
     def show(self, value):
         """Keep a rich value as a display; False when it has no rich form."""
+        if shows_itself(value):
+            return True
         got = self.bundle(value)
         if got is None:
             return False
@@ -94,6 +96,8 @@ class More:
 
     def tell(self, value, role):
         """Note a result: its richest form as a display, the others beside it; a plain one is printed, too."""
+        if shows_itself(value):
+            return
         self.told(*self.forms(value), role)
 
     def told(self, data, about, role):
@@ -454,6 +458,17 @@ def finite(value):
     if isinstance(value, dict):
         return {k: finite(v) for k, v in value.items()}
     return value
+
+
+def shows_itself(value):
+    """Let a value show itself where it can, as IPython does."""
+    if not callable(getattr(type(value), "_ipython_display_", None)):
+        return False
+    try:
+        value._ipython_display_()
+    except Exception:  # it needs what is not there
+        return False
+    return True
 
 
 def is_figure(value):

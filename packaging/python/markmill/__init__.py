@@ -8,6 +8,8 @@ run.status, run.scraps["loss"], run.steps, run.outputs["train"]
 markmill.read_notebooks("out/")
 """
 
+from __future__ import annotations
+
 from .exceptions import (
     MarkmillError,
     PapermillException,
@@ -34,3 +36,11 @@ __all__ = [
     "run",
     "scraps_dataframe",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    return version("markmill")

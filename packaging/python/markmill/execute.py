@@ -168,17 +168,29 @@ def execute_notebook(
             nbformat.write(node, input_path)
         output = own if output_path is None else os.fspath(output_path)
 
-        def line(text: str) -> None:
+        held: list[str] = []  # what the program says before the first cell: where no run begins, the exception says it
+
+        def show(text: str) -> None:
             if log_output:
                 log.info(text)
             elif progress_bar:
                 print(text, file=sys.stderr, flush=True)
+
+        def line(text: str) -> None:
+            if text.startswith("markmill: "):
+                held.append(text)
+                return
+            while held:
+                show(held.pop(0))
+            show(text)
 
         if prepare_only:
             for path in {output: None, own: None}:  # OUTPUT may be at an address, or have parameters in its name
                 call(command(input_path, path, parameters, options), values(parameters), line).check()
             return nbformat.read(own, as_version=4)
         done = run(input_path, output, parameters, line=line, **options)
+        for text in held:
+            show(text)
         write_streams(done.cells if stdout_file or stderr_file else [], stdout_file, stderr_file)
         done.raise_for_status()
         if output.endswith(".ipynb") and os.path.isfile(output):

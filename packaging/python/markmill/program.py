@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -68,7 +69,7 @@ class Answer(NamedTuple):
         if document.get("schema", "").startswith("markmill.error/"):
             first = document["error"]
             if first["kind"] == "input" and first.get("file") and not os.path.exists(first["file"]):
-                raise FileNotFoundError(2, first["message"], first["file"])
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), first["file"])
             raise MarkmillError(self.words() or first["message"], document["exit_code"], document["errors"])
         return document
 

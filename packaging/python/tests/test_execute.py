@@ -81,6 +81,21 @@ def test_error_of_a_cell() -> None:
     assert isinstance(again, markmill.PapermillExecutionError) and again.args == error.args
 
 
+def test_version() -> None:
+    import importlib.metadata
+
+    assert markmill.__version__ == importlib.metadata.version("markmill")
+    with pytest.raises(AttributeError):
+        markmill.no_such_name  # noqa: B018
+
+
+def test_no_notebook(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("nbformat")
+    with pytest.raises(FileNotFoundError, match=r"^\[Errno 2\] No such file or directory: 'missing\.ipynb'$"):
+        markmill.execute_notebook("missing.ipynb", "out.ipynb")
+    assert capfd.readouterr().err == ""
+
+
 def test_no_run() -> None:
     with pytest.raises(FileNotFoundError, match=r"missing\.ipynb"):
         markmill.run("missing.ipynb")
