@@ -33,7 +33,7 @@ func code(source string, outputs ...string) string {
 }
 
 // TestDiff holds the entries as nbdime's schema has them. That nbdime's own patch makes the other notebook of them, a
-// test of cmd/cli sees to.
+// test of cmd/cmdtest sees to.
 func TestDiff(t *testing.T) {
 	print := func(text string) string { return `{"output_type":"stream","name":"stdout","text":` + text + `}` }
 	for name, c := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"markmill/cmd/api/files"
+	"markmill/cmd/internal/files"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"
 	"markmill/notebooks/forms"

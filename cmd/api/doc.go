@@ -11,5 +11,5 @@
 // What always holds: a run of a program is like a run of the command line, with the same worktree, sandbox, gates and
 // record.
 //
-// It may import everything but cmd/cli. It is in cmd because neither engine nor render may import the other.
+// It may import everything but cmd/cmdtest. It is in cmd because neither engine nor render may import the other.
 package api

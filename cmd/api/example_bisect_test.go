@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/bisect"
+	"markmill/cmd/markmill/notebook/bisect"
 	"markmill/engine"
 	"markmill/runs"
 )

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/exchange"
+	"markmill/cmd/markmill/runs/exchange"
 	"markmill/runs"
 )
 

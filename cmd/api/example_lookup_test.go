@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"markmill/cmd/api/lookup"
+	"markmill/cmd/internal/lookup"
 	"markmill/notebooks/diff"
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"markmill/cmd/api/maintenance"
+	"markmill/cmd/internal/maintenance"
 	"markmill/engine"
 	"markmill/runs"
 	"markmill/runs/runstest"

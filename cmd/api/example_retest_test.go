@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/files"
-	"markmill/cmd/api/retest"
+	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/retest"
 )
 
 // Example_retest stores the output of a notebook, edits the notebook, and tests it against the stored output.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/sweep"
+	"markmill/cmd/internal/sweep"
 	"markmill/engine"
 	"markmill/notebooks/params"
 	"markmill/runs"

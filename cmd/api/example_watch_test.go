@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"markmill/cmd/api/watch"
+	"markmill/cmd/internal/watch"
 )
 
 // Watch a notebook until its second run, which a save begins at the step that has read the file.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"markmill/cmd/api/gitsetup"
+	"markmill/cmd/markmill/git"
 )
 
 // TestGitSetup: Install writes everything that Status lists, and Uninstall leaves the files as they were.
@@ -16,14 +16,14 @@ func TestGitSetup(t *testing.T) {
 		t.Skip("git is not installed")
 	}
 	t.Chdir(t.TempDir())
-	if _, err := (gitsetup.Setup{}).Status(); err != gitsetup.ErrNoRepository {
+	if _, err := (git.Setup{}).Status(); err != git.ErrNoRepository {
 		t.Errorf("outside a repository: %v", err)
 	}
-	if _, err := gitsetup.Git("init", "-q"); err != nil {
+	if _, err := git.Git("init", "-q"); err != nil {
 		t.Fatal(err)
 	}
 	const before = "*.txt text" // without a line end
-	setup := gitsetup.Setup{Attributes: ".gitattributes"}
+	setup := git.Setup{Attributes: ".gitattributes"}
 	if err := os.WriteFile(setup.Attributes, []byte(before), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestGitSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := setup.Status()
-	if err != nil || len(entries) == 0 || slices.ContainsFunc(entries, func(e gitsetup.Entry) bool { return !e.OK }) {
+	if err != nil || len(entries) == 0 || slices.ContainsFunc(entries, func(e git.Entry) bool { return !e.OK }) {
 		t.Errorf("after Install: %v %v", entries, err)
 	}
 	for _, want := range []bool{true, false} { // the second time there is nothing

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/mergereview"
+	"markmill/cmd/markmill/review/mergereview"
 	"markmill/engine"
 	"markmill/engine/worktree/gittest"
 )

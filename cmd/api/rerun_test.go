@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/rerun"
+	"markmill/cmd/internal/rerun"
 	"markmill/engine/worktree/gittest"
 	"markmill/runs"
 )

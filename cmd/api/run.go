@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"markmill/cmd/api/files"
+	"markmill/cmd/internal/files"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"markmill/cmd/api/maintenance"
+	"markmill/cmd/internal/maintenance"
 	"markmill/engine/worktree/gittest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"markmill/cmd/api/branchreview"
-	"markmill/cmd/api/status"
+	"markmill/cmd/internal/branchreview"
+	"markmill/cmd/internal/status"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/gittest"
 	"markmill/notebooks"

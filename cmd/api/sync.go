@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"markmill/cmd/api/files"
+	"markmill/cmd/internal/files"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/convert"

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"markmill/cmd/api"
-	"markmill/cmd/api/watch"
+	"markmill/cmd/internal/watch"
 	"markmill/engine"
 	"markmill/engine/worktree/gittest"
 	"markmill/runs"

@@ -8,17 +8,18 @@ import (
 	"io"
 	"os"
 
-	"markmill/cmd/cli"
-	"markmill/cmd/markmill-server/queue"
-	"markmill/cmd/markmill-server/serve"
+	"markmill/cmd/internal/commands"
+	"markmill/cmd/internal/program"
+	"markmill/cmd/markmill-server/queue/client"
+	"markmill/cmd/markmill-server/serve/web"
 	jobs "markmill/engine/queue"
 )
 
 func main() {
-	os.Exit(cli.Main(&cli.Server{Serve: serve.Serve, AddToken: serve.AddToken,
+	os.Exit(commands.Main(&program.Server{Serve: web.Serve, AddToken: web.AddToken,
 		Queue: func(at jobs.Connection, command string, writes bool, stdout, stderr io.Writer,
-			do func(context.Context, cli.Queue) (int, error)) (int, error) {
-			return queue.Use(at, command, writes, stdout, stderr,
-				func(ctx context.Context, c *queue.Client) (int, error) { return do(ctx, c) })
+			do func(context.Context, program.Queue) (int, error)) (int, error) {
+			return client.Use(at, command, writes, stdout, stderr,
+				func(ctx context.Context, c *client.Client) (int, error) { return do(ctx, c) })
 		}}))
 }

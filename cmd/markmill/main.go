@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"markmill/cmd/cli"
+	"markmill/cmd/internal/commands"
 )
 
-func main() { os.Exit(cli.Main(nil)) }
+func main() { os.Exit(commands.Main(nil)) }

@@ -16,10 +16,10 @@ import (
 // MARKMILL_SHARED names their folder.
 func corpus(t testing.TB, folder string) map[string][]byte {
 	t.Helper()
-	patterns := []string{"../ipynb/testdata/own/*.ipynb", "../../cmd/cli/testdata/*/*.ipynb"}
+	patterns := []string{"../ipynb/testdata/own/*.ipynb", "../../cmd/cmdtest/testdata/*/*.ipynb"}
 	if folder == "md" {
 		patterns = []string{"../../examples/*.md", "../../examples/*/*.md", "../../render/testdata/*.md",
-			"../../cmd/cli/testdata/*/*.md", "../../cmd/cli/testdata/*/*.qmd", "../../docs/*.md"}
+			"../../cmd/cmdtest/testdata/*/*.md", "../../cmd/cmdtest/testdata/*/*.qmd", "../../docs/*.md"}
 	}
 	if root := os.Getenv("MARKMILL_SHARED"); root != "" {
 		patterns = append(patterns, filepath.Join(root, "corpus", folder, "*"))

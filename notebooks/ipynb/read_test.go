@@ -17,7 +17,7 @@ import (
 // MARKMILL_SHARED names their folder.
 func corpus(t testing.TB) map[string][]byte {
 	t.Helper()
-	patterns := []string{"testdata/own/*.ipynb", "../../cmd/cli/testdata/*/*.ipynb"}
+	patterns := []string{"testdata/own/*.ipynb", "../../cmd/cmdtest/testdata/*/*.ipynb"}
 	if root := os.Getenv("MARKMILL_SHARED"); root != "" {
 		patterns = append(patterns, filepath.Join(root, "corpus/ipynb/*.ipynb"))
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUpgraded checks the result of upgrading old notebooks. TestInterop in cmd/cli compares it with nbformat.
+// TestUpgraded checks the result of upgrading old notebooks. TestInterop in cmd/cmdtest compares it with nbformat.
 func TestUpgraded(t *testing.T) {
 	for name, want := range map[string]string{
 		"old2.ipynb": `markdown cell-1 "# T\n\ntext"
@@ -24,7 +24,7 @@ code cell-6 "n * 7" execute_result:application/javascript="1" application/json=-
 			`display_data:image/png="iVBORw0KGgo=" error:E v [a b] stream:stdout="no name"
 language python`,
 	} {
-		src, err := os.ReadFile("../../cmd/cli/testdata/forms/" + name)
+		src, err := os.ReadFile("../../cmd/cmdtest/testdata/forms/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

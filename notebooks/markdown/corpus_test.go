@@ -58,7 +58,7 @@ var corpusWant = map[string]string{
 // TestCorpus reads the notebooks of this repository, and those of many tools where they are beside it, or where
 // MARKMILL_SHARED names their folder.
 func TestCorpus(t *testing.T) {
-	patterns := []string{"../../cmd/cli/testdata/cells/*.*md", "../../examples/*.md"}
+	patterns := []string{"../../cmd/cmdtest/testdata/cells/*.*md", "../../examples/*.md"}
 	if root := os.Getenv("MARKMILL_SHARED"); root != "" {
 		patterns = append(patterns, filepath.Join(root, "corpus/md/*.*md"))
 	}

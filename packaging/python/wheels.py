@@ -38,10 +38,10 @@ PLATFORMS = {
 
 def version() -> str:
     """Returns the release of the program as Python writes it: 0.1.0-dev is 0.1.0.dev0."""
-    source = (ROOT / "cmd/cli/version.go").read_text(encoding="utf-8")
+    source = (ROOT / "cmd/internal/program/version.go").read_text(encoding="utf-8")
     found = re.search(r'^const release = "([^"]+)"$', source, re.MULTILINE)
     if not found:
-        raise SystemExit("cmd/cli/version.go has no constant release")
+        raise SystemExit("cmd/internal/program/version.go has no constant release")
     return found[1].replace("-dev", ".dev0")
 
 

@@ -20,7 +20,7 @@ func corpus(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folders := []string{"../../examples", "../../docs", "../testdata", "../../cmd/cli/testdata"}
+	folders := []string{"../../examples", "../../docs", "../testdata", "../../cmd/cmdtest/testdata"}
 	roots := []string{os.Getenv("MARKMILL_SHARED")}
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		roots = append(roots, filepath.Join(filepath.Dir(dir), "shared"))

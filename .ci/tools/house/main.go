@@ -50,7 +50,7 @@ type library struct {
 	why   string
 }
 
-const storage = "notebooks at addresses are read and written by cmd/markmill/remote"
+const storage = "notebooks at addresses are read and written by cmd/internal/remote"
 
 var libraries = []library{
 	{"encoding/json", "", true, "JSON goes through notebooks/codec"},
@@ -65,19 +65,19 @@ var libraries = []library{
 	{"zombiezen.com/go/sqlite", "runs/index", false, "SQLite is read and written by runs/index"},
 	{"modernc.org", "runs/index", false, "SQLite is read and written by runs/index"},
 	{"golang.org/x/net/html", "render", true, "HTML is read where views are made"},
-	{"github.com/aws", "cmd/markmill/remote", false, storage},
-	{"golang.org/x/oauth2", "cmd/markmill/remote", false, storage},
-	{"github.com/hashicorp/go-retryablehttp", "cmd/markmill/remote", false, storage},
+	{"github.com/aws", "cmd/internal/remote", false, storage},
+	{"golang.org/x/oauth2", "cmd/internal/remote", false, storage},
+	{"github.com/hashicorp/go-retryablehttp", "cmd/internal/remote", false, storage},
 	{"github.com/hiddeco/sshsig", "runs/sshsig", false, "SSH signatures are made and read by runs/sshsig"},
 	{"github.com/google/jsonschema-go", "cmd/markmill/mcp", false, "schemas are those of docs/schemas"},
 	{"github.com/modelcontextprotocol", "cmd/markmill/mcp", true, "the protocol is spoken by cmd/markmill/mcp"},
 	{"github.com/nats-io", "engine/queue/jetstream", false, "jobs are kept by engine/queue/jetstream, which only " +
 		"cmd/markmill-server links"},
-	{"html/template", "cmd/markmill-server/serve", false, "pages that are served are made by cmd/markmill-server/serve, which only " +
+	{"html/template", "cmd/markmill-server/serve/web", false, "pages that are served are made by cmd/markmill-server/serve/web, which only " +
 		"cmd/markmill-server links"},
 	{"github.com/wneessen/go-mail", "engine/queue/notify", false, "mail is sent by engine/queue/notify, which only " +
 		"cmd/markmill-server links"},
-	{"net/http", "cmd/markmill/remote cmd/markmill/mcp cmd/markmill-server/serve engine/kernel/jupyter engine/agent/scripted " +
+	{"net/http", "cmd/internal/remote cmd/markmill/mcp cmd/markmill-server/serve/web engine/kernel/jupyter engine/agent/scripted " +
 		"engine/queue/notify", true, storage},
 	{"mvdan.cc/sh", "engine/worktree/listing", false, "scripts are read by engine/worktree/listing"},
 	{"github.com/coder/websocket", "engine/kernel/jupyter", false, "kernels are spoken with by engine/kernel/jupyter"},
@@ -90,17 +90,17 @@ type writer struct{ path, what string }
 var writers = []writer{
 	{"bench", "measurements"},
 	{"cmd/api/apply.go", "the list of applied runs, in the store"},
-	{"cmd/api/doctor", "a temporary folder"},
-	{"cmd/api/lookup/lookup.go", "nothing: it only reads below a folder"},
-	{"cmd/api/retest/run.go", "nothing: it only reads below a folder"},
-	{"cmd/api/schedules", "the state of schedules, in the store, and a temporary folder"},
+	{"cmd/markmill/doctor", "a temporary folder"},
+	{"cmd/internal/lookup/lookup.go", "nothing: it only reads below a folder"},
+	{"cmd/internal/retest/run.go", "nothing: it only reads below a folder"},
+	{"cmd/internal/schedules", "the state of schedules, in the store, and a temporary folder"},
 	{"cmd/api/views.go", "the views of a record"},
-	{"cmd/cli/convert.go", "nothing: it only reads below a folder"},
+	{"cmd/internal/runview/output.go", "nothing: it only reads below a folder"},
 	{"cmd/markmill/mcp/edit.go", "a temporary folder"},
-	{"cmd/cli/pager.go", "pages in the cache"},
-	{"cmd/markmill-server/queue", "the folders of workers, records that come back, and parts of them"},
-	{"cmd/markmill-server/serve/launch.go", "temporary files without a name; it only looks at notebooks"},
-	{"cmd/markmill-server/serve/tokens.go", "the tokens of the workbench, in the file that its operator names"},
+	{"cmd/markmill/show/pager.go", "pages in the cache"},
+	{"cmd/markmill-server/queue/client", "the folders of workers, records that come back, and parts of them"},
+	{"cmd/markmill-server/serve/web/launch.go", "temporary files without a name; it only looks at notebooks"},
+	{"cmd/markmill-server/serve/web/tokens.go", "the tokens of the workbench, in the file that its operator names"},
 	{"engine", "records, the private folders of runs, worktrees and Git objects"},
 	{"runs", "the store"},
 }
@@ -108,11 +108,11 @@ var writers = []writer{
 // settled are the files that write settings (outfile.Setting and New), whose paths no notebook, parameter or branch
 // chooses.
 var settled = []writer{
-	{"cmd/api/agents/admit.go", "markmill.yaml, for agents admit"},
-	{"cmd/api/gitsetup/attributes.go", "attributes, for git install"},
-	{"cmd/api/maintenance/schedule.go", "units of systemd, for schedule install"},
-	{"cmd/cli/merge.go", "the file that Git gives its merge driver"},
-	{"cmd/cli/new.go", "a notebook that must not exist"},
+	{"cmd/markmill/agent/admit.go", "markmill.yaml, for agents admit"},
+	{"cmd/markmill/git/attributes.go", "attributes, for git install"},
+	{"cmd/internal/maintenance/schedule.go", "units of systemd, for schedule install"},
+	{"cmd/markmill/notebook/merge/command.go", "the file that Git gives its merge driver"},
+	{"cmd/markmill/new/command.go", "a notebook that must not exist"},
 }
 
 // writing are the functions that make or replace files by their paths.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"markmill/cmd/markmill/child"
+	"markmill/cmd/internal/child"
 	"markmill/notebooks"
 	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"markmill/cmd/markmill/child"
+	"markmill/cmd/internal/child"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/runs"

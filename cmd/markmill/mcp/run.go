@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"markmill/cmd/markmill/child"
+	"markmill/cmd/internal/child"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"markmill/cmd/markmill/child"
+	"markmill/cmd/internal/child"
 	"markmill/runs"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"markmill/cmd/markmill/child"
+	"markmill/cmd/internal/child"
 	"markmill/notebooks"
 	"markmill/render/plain"
 )

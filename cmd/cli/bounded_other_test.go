@@ -1,8 +1,0 @@
-//go:build !linux
-
-package cli
-
-import "os/exec"
-
-// inGroup leaves the program in the group of the tests: only Linux runs the peers.
-func inGroup(*exec.Cmd) {}

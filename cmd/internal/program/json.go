@@ -1,0 +1,89 @@
+package program
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"markmill/cmd/api"
+	"markmill/cmd/internal/child"
+	"markmill/notebooks"
+	"markmill/render/plain"
+)
+
+// Flatten lists the errors that an error joins.
+func Flatten(err error) []*notebooks.Error {
+	var list notebooks.ErrorList
+	var one *notebooks.Error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*notebooks.Error
+		for _, e := range joined.Unwrap() {
+			all = append(all, Flatten(e)...)
+		}
+		slices.SortStableFunc(all, func(a, b *notebooks.Error) int { return cmp.Compare(a.Line, b.Line) })
+		return all
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &list) && len(list) > 0:
+		return list
+	case errors.As(err, &one):
+		return []*notebooks.Error{one}
+	}
+	return []*notebooks.Error{{Kind: notebooks.KindInternal, Msg: err.Error(), Err: err}}
+}
+
+// PrintJSON prints an object for programs (api.Document). A command prints one, so a later error goes to standard error
+// only.
+func (con *Console) PrintJSON(document string, v any) error {
+	text, err := api.Document(document, v)
+	if err != nil {
+		return err
+	}
+	con.printed = true
+	if term.IsTerminal(int(con.Stdout.Fd())) {
+		text = []byte(plain.EscapeJSON(string(text)))
+	}
+	_, err = con.Stdout.Write(text)
+	return err
+}
+
+// SchemaLine is room for the line that PrintJSON adds.
+const SchemaLine = 64
+
+// JSONFlag is the option of a command that can print one document.
+func JSONFlag(c *cobra.Command, to *bool, document string) {
+	c.Flags().BoolVar(to, "json", false, JSONWords(document))
+}
+
+func JSONWords(document string) string {
+	return "print one JSON object (docs/schemas/" + document + ".json)"
+}
+
+// WantsJSON reports whether a command line asks for JSON. It looks at the words, because the flag package stops at the
+// first wrong option.
+func WantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// errorDocument is the document of a command that failed.
+func errorDocument(err error) child.Errors {
+	doc := child.Errors{ExitCode: ExitOf(err)}
+	for _, e := range Flatten(err) {
+		kind := string(e.Kind)
+		if e.Kind == notebooks.KindInternal && doc.ExitCode == ExitUsage {
+			kind = "usage"
+		}
+		doc.Errors = append(doc.Errors, child.Mistake{Kind: kind, File: e.File, Line: e.Line, Column: e.Col,
+			Step: string(e.Step), Message: e.Msg, Hint: e.Hint})
+	}
+	doc.Error = doc.Errors[0]
+	return doc
+}

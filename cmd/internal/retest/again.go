@@ -1,0 +1,73 @@
+package retest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"markmill/cmd/api"
+	"markmill/cmd/internal/files"
+	"markmill/engine"
+	"markmill/engine/worktree"
+	"markmill/notebooks"
+	"markmill/notebooks/forms"
+	"markmill/render/safe"
+)
+
+// SourceIn reads a notebook without outputs; nil if the tree has none.
+func SourceIn(tree *worktree.Files, name string) ([]byte, error) {
+	text, err := tree.Read(name, files.MaxJupyter)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	source, err := forms.Source(name, text, false)
+	if source != nil { // damaged regions do not matter
+		err = nil
+	}
+	return source, err
+}
+
+// Refused divides errors: those of the notebook or its values, for which no run can begin, are the first one.
+func Refused(ctx context.Context, err error) (refused, failed error) {
+	if ctx.Err() == nil && (errors.As(err, new(*notebooks.Error)) || errors.As(err, new(notebooks.ErrorList))) {
+		return err, nil
+	}
+	return nil, err
+}
+
+// RunRequest plans a request and runs it, or says why no run can begin. sinks, which may be nil, gives the sinks;
+// without it, they are the views of every run. sealed, which may be nil, is called with the directory when the record
+// is complete.
+func RunRequest(ctx context.Context, eng *engine.Engine, req engine.Request,
+	sinks func(*engine.Plan) (engine.Sinks, error), sealed func(dir string) error) (
+	ran *engine.Result, refused, err error) {
+	if req.ID, err = eng.NewID(req.Path); err != nil {
+		return nil, nil, err
+	}
+	req.Aside = true
+	plan, err := eng.Plan(ctx, req)
+	if err == nil {
+		err = safe.CheckNormalize(plan.Notebook())
+	}
+	if err != nil {
+		refused, err = Refused(ctx, err)
+		return nil, refused, err
+	}
+	to := engine.Sinks{Views: api.Views()}
+	if sinks != nil {
+		if to, err = sinks(plan); err != nil {
+			return nil, nil, err
+		}
+	}
+	ran, err = eng.Run(ctx, plan, to)
+	if err == nil && sealed != nil {
+		err = sealed(ran.Dir)
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return ran, nil, err
+}

@@ -1,0 +1,56 @@
+package runview
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"markmill/cmd/internal/program"
+	"markmill/notebooks"
+	"markmill/render"
+	"markmill/runs"
+)
+
+// RunDocument is what run --json and show --json print: report.json, and what a program needs to continue.
+type RunDocument struct {
+	*runs.Report
+	RunDir       string               `json:"run_dir"` // absolute
+	Blockers     []runs.Cause         `json:"blockers"`
+	Cause        *render.Cause        `json:"cause"` // null for a run with nothing against it
+	Consequences []render.Consequence `json:"consequences"`
+	// Decisions are those of operators on the run, the oldest first.
+	Decisions []runs.DecisionSummary `json:"decisions,omitempty"`
+}
+
+// PrintRun prints the document of one run. The report is made when the record has none.
+func PrintRun(a *program.App, run *runs.Run, dir string) error {
+	report, err := runs.At(dir).ReadReport()
+	if err != nil {
+		if report, err = runs.At(dir).Report(run, nil); err != nil {
+			return err
+		}
+	}
+	doc := RunDocument{Report: report, Blockers: []runs.Cause{}, Consequences: []render.Consequence{}}
+	if doc.RunDir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	for _, c := range run.Causes() {
+		c.Blocker = run.Located(c.Blocker)
+		doc.Blockers = append(doc.Blockers, c)
+	}
+	if doc.Decisions, err = decisions(a, dir); err != nil {
+		return err
+	}
+	nb, _ := recorded(run, dir) // without it the cause has no line of code
+	cause, led := render.Causes(run, nb, runs.At(dir))
+	doc.Cause, doc.Consequences = cause, append(doc.Consequences, led...)
+	return a.PrintJSON("run", doc)
+}
+
+// recorded is the notebook of a run, from its copy in the record.
+func recorded(run *runs.Run, dir string) (*notebooks.Notebook, error) {
+	source, err := runs.At(dir).ReadFile(run.Started.SourceFile)
+	if err != nil {
+		return nil, fmt.Errorf("the source of the run: %w", err)
+	}
+	return render.Recorded(run, source)
+}

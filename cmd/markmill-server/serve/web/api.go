@@ -1,0 +1,108 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"markmill/runs"
+	"markmill/runs/index"
+)
+
+// apiDocument answers with what a command prints of a run with --json: docs/schemas has its schema.
+func (s *server) apiDocument(command ...string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if _, err := s.find(r); err != nil {
+			return err
+		}
+		return s.document(w, r, append(command, "--", r.PathValue("id"))...)
+	}
+}
+
+// document answers with the document that a command prints.
+func (s *server) document(w http.ResponseWriter, r *http.Request, args ...string) error {
+	doc, err := s.program.Document(r.Context(), args...)
+	if err != nil {
+		return err
+	}
+	return give(w, "application/json", doc)
+}
+
+// apiRuns lists runs, with the fields of the list's form.
+func (s *server) apiRuns(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	f, _, err := filterOf(q, time.Now())
+	if text := q.Get("limit"); err == nil && text != "" {
+		if f.Limit, err = strconv.Atoi(text); err == nil && (f.Limit < 1 || f.Limit > 500) {
+			err = problem("limit %s: between 1 and 500", text)
+		}
+	}
+	if err != nil {
+		return refused(http.StatusBadRequest, err)
+	}
+	var doc struct {
+		Count int          `json:"count"`
+		Runs  []index.Item `json:"runs"`
+	}
+	err = s.ask(r.Context(), func(x *index.Index) (err error) {
+		if doc.Count, err = x.Count(f); err == nil {
+			doc.Runs, err = x.List(f)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	doc.Runs = append([]index.Item{}, doc.Runs...)
+	return answer(w, http.StatusOK, doc)
+}
+
+// apiNotebooks lists what Home shows.
+func (s *server) apiNotebooks(w http.ResponseWriter, r *http.Request) error {
+	home, err := s.homeBody(r.Context())
+	if err != nil {
+		return err
+	}
+	type notebook struct {
+		Path  string      `json:"path"`
+		State string      `json:"state,omitzero"` // of its output, as markmill status says it
+		Why   string      `json:"why,omitzero"`
+		Needs string      `json:"needs,omitzero"` // what needs a person
+		Last  *runs.Entry `json:"last,omitempty"`
+	}
+	list := []notebook{}
+	for _, row := range slices.Concat(home.Rows, home.Idle) {
+		list = append(list, notebook{row.Notebook, string(row.State), row.Why, row.Needs, row.Last})
+	}
+	return answer(w, http.StatusOK, map[string]any{"notebooks": list})
+}
+
+// metrics answers in the text format of Prometheus.
+func (s *server) metrics(w http.ResponseWriter, r *http.Request) error {
+	rows, err := s.query(r, "SELECT status, count(*) FROM runs GROUP BY status ORDER BY status")
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	fmt.Fprintln(w, "# HELP markmill_runs Runs that are kept, by status.\n# TYPE markmill_runs gauge")
+	for _, row := range rows {
+		fmt.Fprintf(w, "markmill_runs{status=%q} %s\n", text(row[0]), row[1])
+	}
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	for _, m := range []struct {
+		name, help string
+		value      any
+	}{
+		{"markmill_serve_streams", "Pages that follow a run.", s.watching.Load()},
+		{"markmill_serve_uptime_seconds", "Time since the workbench began.", int64(time.Since(s.began).Seconds())},
+		{"markmill_serve_goroutines", "Goroutines of the workbench.", runtime.NumGoroutine()},
+		{"markmill_serve_heap_bytes", "Bytes of the heap in use.", mem.HeapInuse},
+	} {
+		fmt.Fprintf(w, "# HELP %[1]s %[2]s\n# TYPE %[1]s gauge\n%[1]s %[3]v\n", m.name, m.help, m.value)
+	}
+	return nil
+}

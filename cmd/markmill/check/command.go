@@ -1,0 +1,227 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
+	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/remote"
+	"markmill/engine"
+	"markmill/notebooks"
+	"markmill/notebooks/region"
+	"markmill/render/plain"
+	"markmill/render/safe"
+)
+
+// CheckedNotebooks is what check --json prints.
+type CheckedNotebooks struct {
+	Errors   int       `json:"errors"`
+	Warnings int       `json:"warnings"`
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is one mistake or warning.
+type Finding struct {
+	File     string `json:"file"`
+	Line     int    `json:"line,omitzero"`
+	Col      int    `json:"col,omitzero"`
+	Step     string `json:"step,omitzero"`
+	Severity string `json:"severity"` // error, warning
+	Kind     string `json:"kind"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitzero"`
+}
+
+func Command(a *program.App) *cobra.Command {
+	var asJSON, show bool
+	c := &cobra.Command{
+		Use: "check PATH…", Short: "Report every mistake with its place, before anything runs",
+		Long: `Reads notebooks and prints every mistake with file, line and column, what was expected and how to fix it.
+Nothing runs and nothing is written. In a folder it checks all notebooks: the files that have steps or are
+the output of a run, except those that Git ignores, those in hidden folders and those in node_modules.
+
+--show shows what a notebook takes instead (parameters with type, default and help), what it would run, and what must
+be true before and after.
+
+Exit codes: 0 no errors (there may be warnings), 2 errors.`,
+		Example: "  markmill check examples/*.md\n  markmill check notebooks\n  markmill check --show task.md\n" +
+			"  markmill check --show --json task.md | jq '.steps[].id'",
+		Args: program.Args(1, -1),
+		RunE: func(c *cobra.Command, paths []string) error {
+			list, err := checkFiles(c.Context(), a, paths)
+			if err != nil {
+				return err
+			}
+			if show {
+				return showFiles(a, list, asJSON)
+			}
+			doc, read, steps := CheckedNotebooks{Findings: []Finding{}}, 0, 0
+			for _, file := range list {
+				nb, err := Check(a, file)
+				if nb == nil && err == nil {
+					continue
+				}
+				read++
+				if nb != nil {
+					steps += len(nb.Steps)
+				}
+				doc.Add(nb, err)
+			}
+			if read == 0 {
+				return program.Usagef("there is no notebook in %s: no file with a step", strings.Join(paths, ", "))
+			}
+			if err := printFindings(a, doc, asJSON); err != nil {
+				return err
+			}
+			words := "no mistakes"
+			if doc.Errors > 0 {
+				words = plain.Counted(doc.Errors, "mistake")
+			}
+			if doc.Warnings > 0 {
+				words += ", " + plain.Counted(doc.Warnings, "warning")
+			}
+			fmt.Fprintf(a.Stderr, "%s, %s: %s\n", plain.Counted(read, "notebook"), plain.Counted(steps, "step"), words)
+			if doc.Errors > 0 {
+				return program.Exit(program.ExitUsage)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&show, "show", false, "show the parameters, steps and gates of each notebook")
+	c.Flags().BoolVar(&asJSON, "json", false,
+		"print one JSON object (docs/schemas/check.json; with --show, of one notebook, inspect.json)")
+	return c
+}
+
+// showFiles shows the parameters, steps and gates of notebooks.
+func showFiles(a *program.App, list []files.File, asJSON bool) error {
+	if asJSON && len(list) != 1 {
+		return program.Usagef("--show --json prints one notebook, and there are %d", len(list))
+	}
+	shown := 0
+	for _, file := range list {
+		if !file.Named { // what was only found may be no notebook
+			if nb, err := Check(a, file); nb == nil && err == nil {
+				continue
+			}
+		}
+		src, err := a.ReadSource(file.Path, false, false)
+		if err != nil {
+			return err
+		}
+		eng, repo, err := a.EngineFor(file.Path, "")
+		if err != nil {
+			return err
+		}
+		if shown++; shown > 1 {
+			fmt.Fprintln(a.Stdout)
+		}
+		req := engine.Request{Path: program.Name(file.Path), Source: src, Repository: api.RootOf(repo)}
+		if err := Inspect(a, eng, req, asJSON); err != nil {
+			return err
+		}
+	}
+	if shown == 0 {
+		return program.Usagef("there is no notebook there: no file with a step")
+	}
+	return nil
+}
+
+// Add adds what was found in a notebook, which is nil where it cannot be read.
+func (d *CheckedNotebooks) Add(nb *notebooks.Notebook, err error) {
+	if nb != nil {
+		d.Warnings += len(nb.Warnings)
+		for _, w := range nb.Warnings {
+			d.Findings = append(d.Findings, newFinding(w, "warning"))
+		}
+	}
+	for _, e := range program.Flatten(err) {
+		d.Errors++
+		d.Findings = append(d.Findings, newFinding(e, "error"))
+	}
+}
+
+// checkFiles lists the files to check. Those that were only found are left out where Git ignores them.
+func checkFiles(ctx context.Context, a *program.App, paths []string) (list []files.File, err error) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if folder := err == nil && info.IsDir(); path == "-" || remote.Is(path) || !folder && !files.IsPattern(path) {
+			list = append(list, files.File{Path: path, Named: true})
+			continue
+		}
+		found, err := files.Find([]string{path})
+		if err != nil {
+			return nil, program.AsUsage(err)
+		}
+		for _, f := range files.WithoutIgnored(ctx, path, found) {
+			same := func(g files.File) bool { return files.Absolute(f.Path) == files.Absolute(g.Path) }
+			if !slices.ContainsFunc(list, same) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list, nil
+}
+
+func newFinding(e *notebooks.Error, severity string) Finding {
+	return Finding{File: e.File, Line: e.Line, Col: e.Col, Step: string(e.Step), Severity: severity,
+		Kind:    string(e.Kind),
+		Message: e.Msg, Hint: e.Hint}
+}
+
+func printFindings(a *program.App, doc CheckedNotebooks, asJSON bool) error {
+	if asJSON {
+		return a.PrintJSON("check", doc)
+	}
+	for _, f := range doc.Findings {
+		e := notebooks.Error{File: f.File, Line: f.Line, Col: f.Col, Step: notebooks.StepID(f.Step),
+			Msg: f.Severity + ": " + f.Message, Hint: f.Hint}
+		if _, err := fmt.Fprintln(a.Stdout, program.EscapeLines(e.Error())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check checks a file. It returns nil for one that was only found and is no notebook.
+func Check(a *program.App, file files.File) (*notebooks.Notebook, error) {
+	raw, err := a.ReadAny(file.Path)
+	if err != nil {
+		if !file.Named {
+			return nil, nil
+		}
+		return nil, err
+	}
+	markdown := !program.IsJupyter(file.Path, raw) && !program.IsScript(file.Path, raw)
+	output := markdown && region.Strip(program.Name(file.Path), raw).Manifest != nil
+	src, _, err := program.SourceOf(file.Path, raw, false, false)
+	if err != nil {
+		if !file.Named && !output {
+			return nil, nil
+		}
+		return nil, err
+	}
+	nb, err := CheckSource(a, file.Path, src)
+	if nb != nil && !file.Named && !output && len(nb.Steps) == 0 && len(nb.Params) == 0 {
+		return nil, nil
+	}
+	return nb, err
+}
+
+// CheckSource plans a run of the notebook that a file has, or is to have, without values for required parameters.
+func CheckSource(a *program.App, path string, src []byte) (*notebooks.Notebook, error) {
+	eng, repo, err := a.EngineFor(path, "")
+	if err != nil {
+		return nil, err
+	}
+	nb, err := eng.Check(engine.Request{Path: program.Name(path), Source: src, Repository: api.RootOf(repo)})
+	return nb, errors.Join(err, safe.CheckNormalize(nb))
+}

@@ -1,0 +1,3 @@
+// Package check finds the mistakes of notebooks without running anything, and shows what would run: parameters, steps,
+// gates. It writes nothing.
+package check

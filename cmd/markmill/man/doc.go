@@ -1,0 +1,2 @@
+// Package man writes the manual pages, from the commands themselves.
+package man

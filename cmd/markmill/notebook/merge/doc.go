@@ -1,0 +1,2 @@
+// Package merge merges three notebooks, and is Git's merge driver for them.
+package merge

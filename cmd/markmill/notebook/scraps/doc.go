@@ -1,0 +1,2 @@
+// Package scraps prints what runs recorded, as a table.
+package scraps

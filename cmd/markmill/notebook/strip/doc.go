@@ -1,0 +1,2 @@
+// Package strip removes the outputs of notebooks.
+package strip

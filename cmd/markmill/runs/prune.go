@@ -1,0 +1,82 @@
+package runs
+
+import (
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/api"
+	"markmill/cmd/internal/launch"
+	"markmill/cmd/internal/program"
+	"markmill/engine"
+	"markmill/engine/worktree/pool"
+	"markmill/runs"
+)
+
+// ChangedRuns is what runs maintain reconcile --json and runs prune --json print: the runs that were completed, or
+// removed.
+type ChangedRuns struct {
+	Runs []runs.RunID `json:"runs"`
+}
+
+func runsPrune(a *program.App) *cobra.Command {
+	var keep, days int
+	var repo string
+	var quiet, asJSON bool
+	c := &cobra.Command{
+		Use: "prune", Short: "Remove old runs", Args: program.Args(0, 0),
+		Long: `Removes runs that are older than --days and not among the newest --keep, and the worktrees kept for reuse
+that no run has used for --days. A run that is still going is not removed. The record of a sweep goes with the last
+of its runs. The repository is not changed: refs that runs fetch made stay until markmill runs maintain
+reconcile --remove-refs. Each run prunes at its end;
+markmill runs sizes shows what would be removed, and runs maintain install has the system prune every day.`,
+		Example: "  markmill runs prune --keep 50 --days 7",
+		RunE: func(c *cobra.Command, _ []string) error {
+			store, src, err := a.HereOr(repo)
+			if err != nil {
+				return err
+			}
+			cfg, err := engine.LoadConfig(api.RootOf(src))
+			if err != nil {
+				return err
+			}
+			least, age := cfg.Retention.Bounds()
+			if c.Flags().Changed("keep") {
+				least = keep
+			}
+			if c.Flags().Changed("days") {
+				age = time.Duration(days) * 24 * time.Hour
+			}
+			prune := store.Prune
+			if c.Flags().Changed("days") {
+				prune = store.PruneAll
+			}
+			removed, err := prune(least, age, a.Now())
+			a.Reindex(store, removed...)
+			trees, perr := pool.New(filepath.Join(a.Cache(), "pool")).Remove(a.Now().Add(-age))
+			if err = errors.Join(err, perr); err == nil {
+				err = launch.RetainData(a, store, cfg.Retention)
+			}
+			if trees > 0 && !quiet {
+				a.Tell("removed %d worktrees that were kept for reuse\n", trees)
+			}
+			if !quiet {
+				a.Tell("removed %d runs\n", len(removed))
+			}
+			if err != nil || !asJSON {
+				return err
+			}
+			return a.PrintJSON("runs-prune", ChangedRuns{append([]runs.RunID{}, removed...)})
+		},
+	}
+	program.JSONFlag(c, &asJSON, "runs-prune")
+	program.RepoFlag(c.Flags(), &repo)
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing but errors")
+	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns,
+		"how many of the newest runs to keep at least (default: retention in markmill.yaml)")
+	c.Flags().IntVar(&days, "days", engine.DefaultDays,
+		"keep runs that are younger than this, in days (default: retention in markmill.yaml)")
+	return c
+}

@@ -1,0 +1,3 @@
+// Package test runs notebooks again and compares what comes of it with their stored outputs. How outputs are compared
+// is in cmd/internal/retest.
+package test

@@ -1,0 +1,190 @@
+package verify
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"markmill/cmd/internal/program"
+	"markmill/render/plain"
+	"markmill/render/review"
+	"markmill/runs"
+)
+
+// Verified is what verify --json prints.
+type Verified struct {
+	Run      runs.RunID     `json:"run_id,omitzero"`
+	Sweep    runs.SweepID   `json:"sweep_id,omitzero"`
+	OK       bool           `json:"ok"`
+	Made     bool           `json:"made_here"`      // by this user, on this machine; false of a sweep
+	Proof    review.Level   `json:"proof,omitzero"` // claimed where something does not match
+	Findings []runs.Finding `json:"findings"`
+	Signed   *runs.SignedBy `json:"signed,omitempty"`
+	// Carried lists the steps that ran in earlier runs.
+	Carried []runs.CarriedSteps `json:"carried,omitempty"`
+	// Decisions are those of operators on the run, the oldest first.
+	Decisions []runs.DecisionSummary `json:"decisions,omitempty"`
+	Notes     []string               `json:"notes,omitempty"` // what was not verified
+}
+
+func Command(a *program.App) *cobra.Command {
+	var asJSON, signed bool
+	var allowed string
+	var again rerunOptions
+	var stdin bool
+	c := &cobra.Command{
+		Use:   "verify [RUN|SWEEP|DIR|OUTPUT]",
+		Short: "Verify the whole record of a run from its bytes (default: the last one)",
+		Long: `Recomputes the journal's chain, every digest, the report and the output notebook from the bytes of a run
+directory, and lists what does not match. An output notebook is verified by itself and against the run that
+made it, which is found by its digest: it is recorded when both match and this user made the run on this
+machine, signed when an allowed signer signed it, and only claimed otherwise. The
+commits in the run's bundle are compared with the record and, inside a repository that has the base commit,
+their trees with its patch.
+
+Of a sweep it verifies the record, each of its runs, and that they are those which the sweep names. A run that was
+pruned is listed as not looked at.
+
+A signature of SHA256SUMS, or of the manifest of an output notebook without a record, is verified as well.
+The keys that count are those of --allowed-signers, or of allowed_signers of the policy. So are the decisions of
+operators (markmill runs accept, reject): that they are of this record, follow one another, and that none is missing which
+decisions.jsonl beside the runs has.
+
+With --rerun it verifies RUN and then runs its notebook again: in a clean clone of the repository, on the commit, with
+the uncommitted changes, the values and the options of RUN, but with today's settings and policy. It compares how both
+ended, the trees, and what each step changed, printed, recorded and showed, after the notebook's normalize rules; the
+output of volatile steps is left out. The new run has a record of its own, which names RUN, and rerun.json beside it
+says what differs. Files that Git ignores are not in the clone. Secrets, which no record holds, are given again with -p.
+The notebook is code: whoever made the record chose what runs here. Ctrl-C leaves nothing of it.
+
+Exit codes: 0 everything matches, and with --rerun the same came of it; 1 something does not; 2 there is no such run, or
+it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
+		Example: "  markmill verify\n  markmill verify health.out.md\n  markmill verify last --rerun -n 3",
+		Args:    program.Args(0, 1),
+		RunE: func(c *cobra.Command, words []string) error {
+			word := program.WordOr(words, "last")
+			again.allowed, again.json = allowed, asJSON
+			if again.rerun {
+				return verifyAgain(a, c, word, signed, again)
+			}
+			for _, name := range []string{"base", "number", "parameters", "parameters-file", "parameters-raw",
+				"parameters-yaml",
+				"parameters-base64"} {
+				if c.Flags().Changed(name) {
+					return program.Usagef("--%s is for --rerun", name)
+				}
+			}
+			dir, err := a.SweepNamed(word)
+			if err == nil && dir == "" {
+				dir, err = lanesOutput(&a.Places, word)
+			}
+			if err != nil || dir != "" {
+				return errors.Join(err, verifySweep(a, dir, allowed, signed, asJSON))
+			}
+			got, commits, err := Verify(a, word, allowed)
+			if err != nil {
+				return err
+			}
+			if signed && !got.Signed.Counts() {
+				got.Findings = append(got.Findings, unsigned(got))
+			}
+			out := Verified{OK: len(got.Findings) == 0, Made: got.Made, Findings: got.Findings, Signed: got.Signed,
+				Decisions: got.Decisions, Notes: got.Notes}
+			if got.Run != nil {
+				out.Run, out.Carried = got.Run.ID, got.Run.Carried()
+			}
+			if out.Findings == nil {
+				out.Findings = []runs.Finding{}
+			}
+			out.Proof = review.Claimed
+			switch {
+			case out.OK && got.Signed.Counts():
+				out.Proof = review.Signed
+			case out.OK && got.Made:
+				out.Proof = review.Recorded
+			}
+			info, err := os.Stat(word)
+			output := err == nil && info.Mode().IsRegular()
+			holds := ""
+			if out.OK && !asJSON {
+				if holds = holdsWords(word, got, commits); output {
+					holds += "; " + word + " is " + string(out.Proof)
+				} else if out.Proof != review.Claimed {
+					holds += "; it is " + string(out.Proof)
+				}
+			} else if output && !asJSON {
+				out.Findings = append(out.Findings, runs.Finding{Where: word,
+					Message: "is only claimed: nothing but the notebook itself says what its run did"})
+			}
+			return printVerified(a, out, holds, asJSON)
+		},
+	}
+	program.JSONFlag(c, &asJSON, "verify")
+	c.Flags().BoolVar(&signed, "signed", false, "fail unless a key that counts has signed it")
+	c.Flags().StringVar(&allowed, "allowed-signers", "",
+		"file with the keys that count (default: allowed_signers of the policy)")
+	c.Flags().BoolVar(&again.rerun, "rerun", false, "run it again in a clean clone, and compare what comes of it")
+	c.Flags().IntVarP(&again.number, "number", "n", 1, "with --rerun: up to `N` times, until a result differs")
+	c.Flags().StringVar(&again.base, "base", "",
+		"with --rerun: begin with the commit `REV`; what it has of the run's change is taken back first")
+	a.ParamFlags(c.Flags(), &again.given, &stdin)
+	return c
+}
+
+// printVerified prints what was verified, and ends with the exit code of that. holds is the line when all of it holds.
+func printVerified(a *program.App, out Verified, holds string, asJSON bool) error {
+	if asJSON {
+		return cmp.Or(a.PrintJSON("verify", out), program.PassIf(out.OK))
+	}
+	var b strings.Builder
+	if out.OK {
+		b.WriteString(plain.Escape(holds) + "\n")
+	} else {
+		for _, f := range out.Findings {
+			fmt.Fprintf(&b, "%s: %s\n", plain.Escape(f.Where), plain.Escape(f.Message))
+		}
+	}
+	for _, d := range out.Decisions {
+		fmt.Fprintf(&b, "  %s\n", plain.Escape(d.Words()))
+	}
+	for _, c := range out.Carried {
+		fmt.Fprintf(&b, "  carried from run %s: %s\n", c.Run, plain.Escape(plain.Some(c.Steps, len(c.Steps))))
+	}
+	for _, note := range out.Notes {
+		fmt.Fprintf(&b, "  not looked at: %s\n", plain.Escape(note))
+	}
+	_, err := io.WriteString(a.Stdout, b.String())
+	return cmp.Or(err, program.PassIf(out.OK))
+}
+
+// unsigned says why a signature does not count, or that there is none.
+func unsigned(v *runs.Verification) runs.Finding {
+	if v.Signed == nil {
+		return runs.Finding{Where: runs.SumsSignatureFile, Message: "there is no signature, and --signed asks for one"}
+	}
+	return runs.Finding{Where: runs.SumsSignatureFile, Message: v.Signed.Words()}
+}
+
+// holdsWords say what was verified, and who signed it.
+func holdsWords(word string, v *runs.Verification, commits string) string {
+	if v.Run == nil {
+		return plain.Escape(word) + ": its manifest holds, " + v.Signed.Words() + "; its record is not here"
+	}
+	holds := "everything holds"
+	if len(v.Notes) > 0 {
+		holds = "what was looked at holds"
+	}
+	words := fmt.Sprintf("%s: %s (%d events%s)", v.Run.ID, holds, v.Run.Events, commits)
+	if !v.Made {
+		words += ", " + runs.NotMadeHere
+	}
+	if v.Signed != nil {
+		words += ", " + v.Signed.Words()
+	}
+	return words
+}

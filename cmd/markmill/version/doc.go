@@ -1,0 +1,2 @@
+// Package version prints which build this is.
+package version
