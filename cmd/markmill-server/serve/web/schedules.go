@@ -170,7 +170,7 @@ func muteCheck(id string, form url.Values) ([]string, error) {
 	if until == "" {
 		return nil, problem("say until when: 2h, 3d, or a time")
 	}
-	return muted([]string{"health", "health", "alerts", "mute", "--until=" + until, "--reason=" + why, "--", id}, form),
+	return muted([]string{"health", "alerts", "mute", "--until=" + until, "--reason=" + why, "--", id}, form),
 		nil
 }
 
@@ -180,7 +180,7 @@ func unmuteCheck(id string, form url.Values) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return muted([]string{"health", "health", "alerts", "unmute", "--reason=" + why, "--", id}, form), nil
+	return muted([]string{"health", "alerts", "unmute", "--reason=" + why, "--", id}, form), nil
 }
 
 func muted(args []string, form url.Values) []string {
