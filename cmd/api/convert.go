@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"markmill/cmd/internal/files"
@@ -14,7 +13,6 @@ import (
 	"markmill/notebooks/markdown"
 	"markmill/notebooks/region"
 	"markmill/render/documents"
-	"markmill/render/html"
 )
 
 // Convert writes a notebook of any form in another form; "" is the form of Markdown that it was converted from, or else
@@ -70,25 +68,4 @@ func Convert(name, to string, src []byte, form notebooks.Form, read documents.Fi
 		}
 	}
 	return out, lost, err
-}
-
-// Page makes the HTML page of a notebook of any form. beside is the folder of its pictures; nil shows none.
-func Page(name string, src []byte, beside fs.FS) ([]byte, error) {
-	switch {
-	case files.IsJupyter(name, src):
-		nb, err := ipynb.Parse(name, src)
-		if err != nil {
-			return nil, err
-		}
-		return html.Jupyter(nb, beside), nil
-	case files.IsScript(name, src):
-		d, err := convert.Read(notebooks.FormPercent, name, src)
-		if err != nil {
-			return nil, err
-		}
-		if src, _, err = d.To(notebooks.FormNative, name+".md"); err != nil {
-			return nil, err
-		}
-	}
-	return html.Notebook(name, src, beside)
 }

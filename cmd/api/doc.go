@@ -1,12 +1,10 @@
 // Package api runs notebooks for a program: Run runs one, keeps its record, and returns what its steps left.
 //
-// It owns what a caller of package engine would have to put together: an Engine with the settings of the repository
-// (NewEngine), the files of a run for readers (Views), and work on whole notebooks and runs (Convert, Page, Apply,
-// Reconcile, Verify). Its sub-packages do what the commands of their names do: files, lookup (diff, scraps), retest
-// (test), sweep (run --matrix), branchreview (review), gitsetup (git) and doctor. Everything else a program needs is
-// in the packages below:
-// notebooks and its sub-packages read, write, compare and check documents; engine plans and runs; runs reads records
-// and verifies them. docs/go-api.md shows each with an example.
+// It is what a program calls that does not start markmill: run a notebook (Run), show what it takes (NewInspected),
+// convert it (Convert, Sync), compare (Diff), read what was recorded (Scraps), say which outputs still hold (StatusOf),
+// review a branch (Review), and verify a record (Verify). NewEngine makes an engine for those who plan and run closely.
+// The work is done by the packages below cmd/internal; documents, records and engine are for programs, too: notebooks
+// and its packages, runs and engine. docs/go-api.md has an example of each.
 //
 // What always holds: a run of a program is like a run of the command line, with the same worktree, sandbox, gates and
 // record.

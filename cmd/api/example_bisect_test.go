@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/markmill/notebook/bisect"
 	"markmill/engine"
 	"markmill/runs"
@@ -28,7 +28,7 @@ func Example_bisect() {
 	if out, err := exec.Command("sh", "-c", "cd "+dir+"; "+history).CombinedOutput(); err != nil {
 		log.Fatal(err, string(out))
 	}
-	eng, repo, err := api.NewEngine(dir)
+	eng, repo, err := engines.New(dir)
 	if err != nil {
 		log.Fatal(err)
 	}

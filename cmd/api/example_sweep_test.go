@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/sweep"
 	"markmill/engine"
 	"markmill/notebooks/params"
@@ -37,7 +37,7 @@ func Example_sweep() {
 		Grid:    sweep.Grid{Axes: []sweep.Axis{values("a", "2..3"), values("b", "5,7")}},
 		Request: engine.Request{Path: "product.md", Source: []byte(source), Folder: dir},
 		Work: sweep.Work{Engine: func() (*engine.Engine, error) {
-			eng, _, err := api.NewEngine(dir)
+			eng, _, err := engines.New(dir)
 			if err == nil {
 				eng.Store = func(string) runs.Store { return store }
 			}

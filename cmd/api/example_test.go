@@ -18,6 +18,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
+	"markmill/cmd/internal/records"
 	"markmill/engine"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/forms"
@@ -147,7 +149,7 @@ func ExampleAbort() {
 	go func() { // as another process would
 		defer close(ended)
 		asked := runs.AbortData{Reason: "not today", Actor: "alice", Time: time.Now()}
-		if _, err := api.Abort(context.Background(), runs.Store{Dir: store}.Path(<-started), asked,
+		if _, err := records.Abort(context.Background(), runs.Store{Dir: store}.Path(<-started), asked,
 			time.Now); err != nil {
 			log.Fatal(err)
 		}
@@ -373,7 +375,7 @@ func ExampleDecide() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	eng, src, err := api.NewEngine(dir)
+	eng, src, err := engines.New(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -385,7 +387,7 @@ func ExampleDecide() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, _, err = api.Decide(eng, src, runs.At(run.Dir), engine.Verdict{Reason: "read the output",
+	_, _, err = records.Decide(eng, src, runs.At(run.Dir), engine.Verdict{Reason: "read the output",
 		Sign: func(text []byte) ([]byte, error) { return sshsig.Sign(key, runs.DecisionNamespace, text) }})
 	if err != nil {
 		log.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
+	"markmill/cmd/internal/views"
 	"markmill/cmd/markmill/review/mergereview"
 	"markmill/engine"
 	"markmill/engine/worktree/gittest"
@@ -82,7 +84,7 @@ func Example_mergeReview() {
 	if err := sides(dir); err != nil {
 		log.Fatal(err)
 	}
-	eng, src, err := api.NewEngine(dir)
+	eng, src, err := engines.New(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func Example_mergeReview() {
 func TestMerges(t *testing.T) {
 	dir := t.TempDir()
 	gittest.Must(t, sides(dir))
-	eng, src, err := api.NewEngine(dir)
+	eng, src, err := engines.New(dir)
 	gittest.Must(t, err)
 	before, err := src.Fingerprint(t.Context(), nil)
 	gittest.Must(t, err)
@@ -126,7 +128,7 @@ func TestMerges(t *testing.T) {
 		r, err := mergereview.Make(t.Context(), eng, src, c.base, c.head, mergereview.Options{
 			Sinks: func(*engine.Plan, mergereview.Revision) (engine.Sinks, error) {
 				made++
-				return engine.Sinks{Views: api.Views()}, nil
+				return engine.Sinks{Views: views.Views()}, nil
 			}})
 		gittest.Must(t, err)
 		words := strings.Join(r.Conflicts, " ")
@@ -148,7 +150,7 @@ func TestMerges(t *testing.T) {
 func TestWithoutGit(t *testing.T) {
 	dir := t.TempDir()
 	gittest.Must(t, sides(dir))
-	eng, src, err := api.NewEngine(dir)
+	eng, src, err := engines.New(dir)
 	gittest.Must(t, err)
 	for want, script := range map[string]string{"none is on PATH": "",
 		"needs Git 2.38 or newer": "#!/bin/sh\nexit 129\n"} {

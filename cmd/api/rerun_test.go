@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/rerun"
 	"markmill/engine/worktree/gittest"
 	"markmill/runs"
@@ -43,7 +44,7 @@ func Example_rerun() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	eng, src, err := api.NewEngine(dir)
+	eng, src, err := engines.New(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestRerunCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eng, src, err := api.NewEngine(dir)
+	eng, src, err := engines.New(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

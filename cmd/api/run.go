@@ -2,23 +2,18 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"time"
 
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
-	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
-	"markmill/notebooks/ipynb"
 	"markmill/notebooks/params"
 	"markmill/render/safe"
 	"markmill/runs"
@@ -53,7 +48,7 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	if folder == "" {
 		folder = filepath.Dir(notebook)
 	}
-	eng, repo, err := NewEngine(folder)
+	eng, repo, err := engines.New(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +63,7 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	if req.Given, err = given(o.Parameters); err != nil {
 		return nil, err
 	}
-	if req.Source, err = Source(notebook, len(req.Given) > 0); err != nil {
+	if req.Source, err = files.Source(notebook, len(req.Given) > 0); err != nil {
 		return nil, err
 	}
 	if repo != nil {
@@ -77,7 +72,7 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 		return nil, err
 	}
 	if !forms.IsJupyter(req.Path, req.Source) {
-		req.Assets = AssetsFolder("")
+		req.Assets = views.AssetsFolder("")
 	}
 	if src, err := os.ReadFile(notebook); err == nil {
 		req.MadeOf = forms.MadeOf(req.Path, src)
@@ -92,29 +87,12 @@ func Run(ctx context.Context, notebook string, o Options) (*Result, error) {
 	if err := safe.CheckNormalize(plan.Notebook()); err != nil {
 		return nil, err
 	}
-	got, err := eng.Run(ctx, plan, engine.Sinks{Views: Views(), Observers: []engine.Observer{{Event: o.Observe}}})
+	got, err := eng.Run(ctx, plan, engine.Sinks{Views: views.Views(), Observers: []engine.Observer{{Event: o.Observe}}})
 	if err != nil {
 		return nil, err
 	}
 	b, err := runs.At(got.Dir).ReadFile(got.Run.OutputFile())
 	return &Result{Result: got, Notebook: b}, err
-}
-
-// Source reads a notebook without the outputs of earlier runs. If values are given, it also drops the cells with the
-// values of an earlier run from a Jupyter notebook. It returns an error if outputs were edited.
-func Source(notebook string, given bool) ([]byte, error) {
-	src, err := os.ReadFile(notebook)
-	if err != nil {
-		return nil, err
-	}
-	if notebooks.IsJupyterName(notebook) {
-		nb, err := files.Jupyter(notebook, src)
-		if err != nil {
-			return nil, err
-		}
-		return ipynb.Source(nb, given), nil
-	}
-	return forms.Source(filepath.ToSlash(notebook), src, given)
 }
 
 // given converts a program's values to parameters.
@@ -161,64 +139,5 @@ func (r *Result) Output(step notebooks.StepID) (stdout, stderr []byte, err error
 
 // Verify checks the record in a run directory, as `markmill verify` does.
 func Verify(dir string) (*runs.Verification, error) {
-	return runs.At(dir).Verify(FoldView, runs.Signers{})
-}
-
-// RootOf is the root of a repository; "" without one.
-func RootOf(repo *worktree.Source) string {
-	if repo == nil {
-		return ""
-	}
-	return repo.Root()
-}
-
-// NewEngine returns an engine with the settings of the repository around a folder, and that repository (nil outside
-// of one). If the program markmill is on the PATH, steps have the commands glue and scrap, and the sandbox is
-// complete.
-func NewEngine(folder string) (*engine.Engine, *worktree.Source, error) {
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	root := ""
-	repo, err := worktree.Open(folder)
-	switch {
-	case err == nil:
-		root = repo.Root()
-	case errors.Is(err, worktree.ErrNoRepository):
-		repo = nil
-	default:
-		return nil, nil, err
-	}
-	cfg, err := engine.LoadConfig(root)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := repo.CheckStore(filepath.Join(root, ".markmill")); err != nil {
-		return nil, nil, err
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	cache = filepath.Join(cache, "markmill")
-	tools, err := exec.LookPath("markmill")
-	if err == nil {
-		tools, err = filepath.Abs(tools)
-	}
-	if err != nil {
-		tools = ""
-	}
-	who := "unknown"
-	if u, err := user.Current(); err == nil {
-		who = u.Username
-	}
-	return &engine.Engine{Version: "program", Config: cfg, Source: repo, Cache: cache, Tools: tools,
-		Getenv: os.LookupEnv, Now: time.Now, Random: rand.Reader, User: who,
-		Store: func(root string) runs.Store {
-			if root == "" {
-				return runs.Store{Dir: filepath.Join(cache, "runs")}
-			}
-			return runs.Store{Dir: filepath.Join(root, ".markmill")}
-		}}, repo, nil
+	return runs.At(dir).Verify(views.FoldView, runs.Signers{})
 }

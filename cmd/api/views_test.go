@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"markmill/cmd/api"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/notebooks/forms"
 )
@@ -38,7 +39,7 @@ func TestViews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range api.Views() {
+	for _, v := range views.Views() {
 		t.Run(v.Name, func(t *testing.T) {
 			path := filepath.Join(result.Dir, v.Name)
 			before, err := os.ReadFile(path)

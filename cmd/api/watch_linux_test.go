@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
+	"markmill/cmd/internal/views"
 	"markmill/cmd/internal/watch"
 	"markmill/engine"
 	"markmill/engine/worktree/gittest"
@@ -360,7 +362,7 @@ func TestForkOfOtherInputs(t *testing.T) {
 	s.put("lib/size", "1\n")
 	s.put("lib/other", "1\n")
 	s.commit("base")
-	eng, src, err := api.NewEngine(s.Dir)
+	eng, src, err := engines.New(s.Dir)
 	gittest.Must(t, err)
 	source, err := os.ReadFile(filepath.Join(s.Dir, "task.md"))
 	gittest.Must(t, err)
@@ -369,7 +371,7 @@ func TestForkOfOtherInputs(t *testing.T) {
 			Repository: src.Root(),
 			Dirty:      engine.DirtyInclude}, b)
 		gittest.Must(t, err)
-		result, err := eng.Run(t.Context(), plan, engine.Sinks{Views: api.Views()})
+		result, err := eng.Run(t.Context(), plan, engine.Sinks{Views: views.Views()})
 		gittest.Must(t, err)
 		return result
 	}

@@ -26,6 +26,7 @@ import (
 	"markmill/cmd/internal/runview"
 	"markmill/cmd/internal/schedules"
 	"markmill/cmd/internal/status"
+	"markmill/cmd/internal/views"
 	"markmill/cmd/markmill/agent"
 	"markmill/cmd/markmill/agent/summary"
 	"markmill/cmd/markmill/apply"
@@ -158,11 +159,11 @@ func TestSchemas(t *testing.T) {
 		m := &schemaMaker{said: said, defs: map[string]any{}}
 		schema := m.object(doc.of)
 		properties := schema["properties"].(map[string]any)
-		properties["schema"] = map[string]any{"const": api.SchemaOf(name),
+		properties["schema"] = map[string]any{"const": views.SchemaOf(name),
 			"description": "the name of this document, and its version"}
 		schema["required"] = append([]string{"schema"}, schema["required"].([]string)...)
-		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", api.SchemaOf(name)
-		schema["title"] = api.SchemaOf(name)
+		schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", views.SchemaOf(name)
+		schema["title"] = views.SchemaOf(name)
 		schema["description"] = doc.about +
 			". Members are only ever added to a version: readers ignore those that they do not know."
 		if len(m.defs) > 0 {

@@ -89,12 +89,12 @@ type writer struct{ path, what string }
 
 var writers = []writer{
 	{"bench", "measurements"},
-	{"cmd/api/apply.go", "the list of applied runs, in the store"},
+	{"cmd/internal/records/apply.go", "the list of applied runs, in the store"},
 	{"cmd/markmill/doctor", "a temporary folder"},
 	{"cmd/internal/lookup/lookup.go", "nothing: it only reads below a folder"},
 	{"cmd/internal/retest/run.go", "nothing: it only reads below a folder"},
 	{"cmd/internal/schedules", "the state of schedules, in the store, and a temporary folder"},
-	{"cmd/api/views.go", "the views of a record"},
+	{"cmd/internal/views/views.go", "the views of a record"},
 	{"cmd/internal/runview/output.go", "nothing: it only reads below a folder"},
 	{"cmd/markmill/mcp/edit.go", "a temporary folder"},
 	{"cmd/markmill/show/pager.go", "pages in the cache"},

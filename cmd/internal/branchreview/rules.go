@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/rerun"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/review"
@@ -136,7 +136,7 @@ func RecordProver(base *worktree.Files, settings engine.Config, store runs.Store
 	}
 	reruns := sync.OnceValues(store.Reruns)
 	return func(dir string) review.Proof {
-		v, err := runs.At(dir).Verify(api.FoldView, signers)
+		v, err := runs.At(dir).Verify(views.FoldView, signers)
 		switch {
 		case err != nil:
 			return review.Proof{Level: review.Claimed, Words: fmt.Sprintf("its record cannot be read: %v", err)}

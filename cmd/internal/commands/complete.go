@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
 	"markmill/cmd/markmill/convert"
@@ -250,7 +250,7 @@ func choices(p notebooks.Param) []string {
 func (a completion) kernels([]string) []string {
 	out := languages("built in")
 	if _, src, err := a.Here(); err == nil {
-		if cfg, err := engine.LoadConfig(api.RootOf(src)); err == nil {
+		if cfg, err := engine.LoadConfig(engines.RootOf(src)); err == nil {
 			for name := range cfg.Kernels {
 				out = append(out, described(name, engine.ConfigFile))
 			}
@@ -270,7 +270,7 @@ func (a completion) admitted([]string) []string {
 	if err != nil {
 		return nil
 	}
-	cfg, err := engine.LoadConfig(api.RootOf(src))
+	cfg, err := engine.LoadConfig(engines.RootOf(src))
 	if err != nil {
 		return nil
 	}

@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
@@ -47,7 +48,7 @@ func ConnectionOf(a *program.App, o *Options, store runs.Store, src *worktree.So
 	server := o.Server
 	server.URL = cmp.Or(server.URL, a.Env("MARKMILL_NATS"))
 	server.Files = absolutePlace(cmp.Or(server.Files, a.Env("MARKMILL_FILES")))
-	return queue.Connection{Version: program.Version().Version, Root: api.RootOf(src), Store: store.Dir,
+	return queue.Connection{Version: program.Version().Version, Root: engines.RootOf(src), Store: store.Dir,
 		User:   a.UserName(),
 		Server: server}
 }
@@ -109,7 +110,7 @@ func Singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, g
 	if front.Key == "" || front.Overlap == notebooks.OverlapAllow {
 		return nil, nil
 	}
-	key, err := api.Expand(front.Key, eng, req)
+	key, err := views.Expand(front.Key, eng, req)
 	if err != nil {
 		return nil, err
 	}

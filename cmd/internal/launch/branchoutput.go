@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/runview"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/render/plain"
@@ -39,7 +39,7 @@ func BranchOutput(a *program.App, src *worktree.Source, branch, dir string, run 
 	}
 	list := map[string][]byte{at: made.Text}
 	for _, in := range made.Pictures() {
-		err := api.WritePictures(in, func(_ runs.RunID, name string, data []byte) error {
+		err := views.WritePictures(in, func(_ runs.RunID, name string, data []byte) error {
 			list[path.Join(path.Dir(at), name)] = data
 			return nil
 		})

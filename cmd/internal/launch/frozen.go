@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
 	"markmill/cmd/internal/retest"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/render"
 	"markmill/render/plain"
@@ -124,7 +124,7 @@ func (f *frozen) fresh(in engine.ViewInput) ([]byte, error) {
 	}
 	in.Run = new(*in.Run)
 	in.Run.Started.Output = path
-	return api.OutputNotebook(in, file)
+	return views.OutputNotebook(in, file)
 }
 
 // show prints what would change: on standard output, or on standard error when another result goes there.

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/jobqueue"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
 	"markmill/cmd/internal/sweep"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/notebooks"
@@ -208,7 +208,7 @@ func (o *Options) SetOutput(output string) (err error) {
 			"times of " +
 			"every run (markmill show)")
 	}
-	req.Frozen, req.Assets = o.Frozen, api.AssetsFolder(program.Name(output))
+	req.Frozen, req.Assets = o.Frozen, views.AssetsFolder(program.Name(output))
 	if req.OutputForm == "" && forms.IsJupyter(req.Path, req.Source) { // the pictures are in the file itself
 		req.Assets = ""
 	}

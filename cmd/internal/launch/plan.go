@@ -3,8 +3,8 @@ package launch
 import (
 	"context"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/render"
 	"markmill/render/safe"
@@ -16,7 +16,7 @@ func Plan(ctx context.Context, a *program.App, eng *engine.Engine, path, output 
 	if o.Req.ID, err = eng.NewID(o.Req.Path); err != nil {
 		return nil, "", err
 	}
-	if output, err = api.OutputPath(output, eng, o.Req); err != nil {
+	if output, err = views.OutputPath(output, eng, o.Req); err != nil {
 		return nil, "", err
 	}
 	if err := o.CheckTargets(a.World, output); err != nil { // the names in it stand for values now

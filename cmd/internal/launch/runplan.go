@@ -7,10 +7,11 @@ import (
 	"log/slog"
 	"strings"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/jobqueue"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/records"
 	"markmill/cmd/internal/remote"
 	"markmill/cmd/internal/runview"
 	"markmill/engine"
@@ -272,7 +273,7 @@ func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
 // that ended. A failure is only a message: the next run tries again.
 func Retain(a *program.App, eng *engine.Engine, repo *worktree.Source, ran ...runs.RunID) {
 	keep, age := eng.Config.Retention.Bounds()
-	store := a.StoreAt(api.RootOf(repo))
+	store := a.StoreAt(engines.RootOf(repo))
 	jobqueue.StartCourier(a, eng, store)
 	removed, err := store.PruneSometimes(keep, age, a.Now())
 	a.Reindex(store, append(removed, ran...)...)
@@ -287,7 +288,7 @@ func Retain(a *program.App, eng *engine.Engine, repo *worktree.Source, ran ...ru
 // RetainData removes data that is kept beside records until it is no more than the retention says, and tells of which
 // runs.
 func RetainData(a *program.App, store runs.Store, r engine.Retention) error {
-	words, err := api.PruneData(store, r)
+	words, err := records.PruneData(store, r)
 	if words != "" {
 		a.Tell("markmill: %s\n", words)
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/runs"
 	"markmill/runs/outfile"
@@ -15,7 +15,7 @@ import (
 // Views are the files that every run leaves for readers, with OUTPUT after the output notebook of the record.
 func Views(a *program.App, output string, file *outfile.File) []engine.View {
 	var out []engine.View
-	for _, v := range api.Views() {
+	for _, v := range views.Views() {
 		out = append(out, v)
 		if v.Name == runs.OutputFile {
 			out = append(out, engine.View{Name: "OUTPUT",
@@ -54,7 +54,7 @@ func stageLeftOutput(in engine.ViewInput, file *outfile.File) []runs.LeftOutput 
 	}
 	var left []runs.LeftOutput
 	for _, name := range in.Run.OutputFiles() {
-		b, err := api.OutputNotebook(in, name)
+		b, err := views.OutputNotebook(in, name)
 		if err == nil && name == askedFile(in.Run) {
 			err = stage(file, b, in)
 		}
@@ -70,7 +70,7 @@ func stageLeftOutput(in engine.ViewInput, file *outfile.File) []runs.LeftOutput 
 // which a new file must not replace.
 func stage(file *outfile.File, b []byte, in engine.ViewInput) error {
 	if askedFile(in.Run) == runs.OutputFile { // in Jupyter's notebooks the pictures stand in the file itself
-		if err := api.WritePictures(in, file.Beside); err != nil {
+		if err := views.WritePictures(in, file.Beside); err != nil {
 			return err
 		}
 	}

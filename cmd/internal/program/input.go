@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/remote"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
@@ -173,7 +173,7 @@ func (a *App) WriteOpened(file *outfile.File, path string, data []byte, pictures
 		return a.Remote().Write(context.Background(), path, data)
 	}
 	for _, in := range pictures {
-		if err := api.WritePictures(in, file.Beside); err != nil {
+		if err := views.WritePictures(in, file.Beside); err != nil {
 			return err
 		}
 	}
@@ -205,8 +205,8 @@ func (w *World) HoldOutput(path string) error {
 		return nil
 	}
 	folder := filepath.Dir(path)
-	if api.HasPlaceholders(path) {
-		folder = api.FixedFolder(path)
+	if views.HasPlaceholders(path) {
+		folder = views.FixedFolder(path)
 	}
 	return w.held.Hold(folder)
 }

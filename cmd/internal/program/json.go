@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/child"
+	"markmill/cmd/internal/views"
 	"markmill/notebooks"
 	"markmill/render/plain"
 )
@@ -40,7 +40,7 @@ func Flatten(err error) []*notebooks.Error {
 // PrintJSON prints an object for programs (api.Document). A command prints one, so a later error goes to standard error
 // only.
 func (con *Console) PrintJSON(document string, v any) error {
-	text, err := api.Document(document, v)
+	text, err := views.Document(document, v)
 	if err != nil {
 		return err
 	}

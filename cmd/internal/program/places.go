@@ -8,7 +8,7 @@ import (
 	"os/user"
 	"path/filepath"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/lookup"
 	"markmill/cmd/internal/remote"
@@ -20,7 +20,7 @@ import (
 
 // Store is the store of a repository, nil outside one, unless a branch may have brought it.
 func (p *Places) Store(repo *worktree.Source) (runs.Store, error) {
-	store := p.StoreAt(api.RootOf(repo))
+	store := p.StoreAt(engines.RootOf(repo))
 	return store, repo.CheckStore(store.Dir)
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/views"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
@@ -86,7 +86,7 @@ func load(record *runs.Record) (*side, error) {
 	s := &side{run: run, source: source}
 	name := run.OutputFile()
 	var made bytes.Buffer // both are made by this version, whichever made the runs
-	if err := api.FoldView(&made, record, run, source, name); err != nil {
+	if err := views.FoldView(&made, record, run, source, name); err != nil {
 		return nil, err
 	}
 	if !forms.IsJupyter(name, made.Bytes()) {

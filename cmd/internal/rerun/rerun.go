@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"reflect"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/records"
 	"markmill/cmd/internal/retest"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -55,7 +56,7 @@ var ErrInterrupted = errors.New("interrupted; nothing of the repetition is kept"
 // notebook of the record is code, and runs under today's rules.
 func Run(ctx context.Context, eng *engine.Engine, src *worktree.Source, record *runs.Record, o Options) (
 	result *Result, err error) {
-	v, err := api.VerifyRecord(record, src, o.Signers)
+	v, err := records.VerifyRecord(record, src, o.Signers)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func Run(ctx context.Context, eng *engine.Engine, src *worktree.Source, record *
 	if err == nil {
 		err = safe.CheckNormalize(plan.Notebook())
 	}
-	sinks := engine.Sinks{Views: api.Views()}
+	sinks := engine.Sinks{Views: views.Views()}
 	if err == nil && o.Sinks != nil {
 		sinks, err = o.Sinks(plan)
 	}
@@ -231,7 +232,7 @@ func Agreeing(store runs.Store, of *runs.Verification, repetitions []*runs.Recor
 			len(claimed.Normalize) > 0 && !reflect.DeepEqual(claimed.Normalize, normalize) {
 			continue
 		}
-		v, err := record.Verify(api.FoldView, signers)
+		v, err := record.Verify(views.FoldView, signers)
 		if err != nil || v.Run == nil || v.Run.Started.Rerun == nil || v.Run.Started.Rerun.Run != of.Run.ID ||
 			v.Run.Started.Rerun.Sums != sums {
 			continue

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -56,7 +56,7 @@ func RunRequest(ctx context.Context, eng *engine.Engine, req engine.Request,
 		refused, err = Refused(ctx, err)
 		return nil, refused, err
 	}
-	to := engine.Sinks{Views: api.Views()}
+	to := engine.Sinks{Views: views.Views()}
 	if sinks != nil {
 		if to, err = sinks(plan); err != nil {
 			return nil, nil, err

@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/views"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
@@ -94,8 +95,8 @@ func (t *tester) lookUpOutput(j *job) error {
 	j.updateTo = beside
 	if output := eng.Config.Output; output != "" {
 		req := t.Request
-		req.Path, req.Source, req.Repository = slashed(j.path), j.source, api.RootOf(repo)
-		path, err := api.OutputPath(api.LikeSource(output, files.IsJupyter(j.path, j.source)), eng, req)
+		req.Path, req.Source, req.Repository = slashed(j.path), j.source, engines.RootOf(repo)
+		path, err := views.OutputPath(views.LikeSource(output, files.IsJupyter(j.path, j.source)), eng, req)
 		switch {
 		case err == nil:
 			j.updateTo = path

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/engine"
 	"markmill/engine/worktree"
@@ -43,7 +43,7 @@ func Run(ctx context.Context, found []files.File, o Options) *Report {
 	t.Jobs, t.Request.Dirty = cmp.Or(t.Jobs, 1), cmp.Or(t.Request.Dirty, engine.DirtyIgnore)
 	if t.Engine == nil {
 		t.Engine = func(notebook string) (*engine.Engine, *worktree.Source, error) {
-			return api.NewEngine(filepath.Dir(notebook))
+			return engines.New(filepath.Dir(notebook))
 		}
 	}
 	if t.Warn == nil {

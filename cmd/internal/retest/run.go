@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/records"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/kernel"
 	"markmill/engine/kernel/jupyter"
@@ -72,14 +74,14 @@ func (t *tester) run(ctx context.Context, j *job, n *Notebook) error {
 		n.dirty = plan.DirtyPaths()
 	}
 	n.Reversed, n.Words = j.reversed, append(n.Words, j.words...)
-	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views()})
+	result, err := eng.Run(ctx, plan, engine.Sinks{Views: views.Views()})
 	if err != nil {
 		return err
 	}
 	keep, age := eng.Config.Retention.Bounds()
-	store := eng.Store(api.RootOf(repo))
+	store := eng.Store(engines.RootOf(repo))
 	_, err = store.PruneSometimes(keep, age, t.Now())
-	words, derr := api.PruneData(store, eng.Config.Retention)
+	words, derr := records.PruneData(store, eng.Config.Retention)
 	if words != "" {
 		t.Warn(words)
 	}
@@ -92,7 +94,7 @@ func (t *tester) run(ctx context.Context, j *job, n *Notebook) error {
 // plan plans a run that makes the stored output again: the same notebook with the same values.
 func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.Source, j *job) (*engine.Plan, error) {
 	req := t.Request
-	req.Path, req.Source, req.Repository, req.Markers = slashed(j.path), j.source, api.RootOf(repo), true
+	req.Path, req.Source, req.Repository, req.Markers = slashed(j.path), j.source, engines.RootOf(repo), true
 	req.Aside = true
 	var err error
 	if repo == nil {
@@ -121,7 +123,7 @@ func (t *tester) plan(ctx context.Context, eng *engine.Engine, repo *worktree.So
 		}
 	}
 	target := j.target()
-	req.Assets = api.AssetsFolder(target)
+	req.Assets = views.AssetsFolder(target)
 	req.Output, req.Frozen = files.Absolute(target), true // it is no input of the run that gives it
 	if nb.Form == ipynb.Form {                            // it holds its pictures
 		req.Assets = ""

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/ipynb"
@@ -35,7 +35,7 @@ func (n *Notebook) promote() error {
 		return n.job.refused
 	}
 	if n.view.Notebook.Form != ipynb.Form { // a Jupyter notebook holds its pictures
-		if err := api.WritePictures(n.view, n.job.opened.Beside); err != nil {
+		if err := views.WritePictures(n.view, n.job.opened.Beside); err != nil {
 			return err
 		}
 	}

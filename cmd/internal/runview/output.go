@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/lookup"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/render"
@@ -32,14 +32,14 @@ func FilesBeside(path string) documents.Files {
 // PageOf makes the page of a notebook that was read from a path.
 func PageOf(from string, src []byte) ([]byte, error) {
 	if from == "-" || remote.Is(from) {
-		return api.Page(program.Name(from), src, nil)
+		return views.Page(program.Name(from), src, nil)
 	}
 	root, err := os.OpenRoot(filepath.Dir(from))
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return api.Page(program.Name(from), src, root.FS())
+	return views.Page(program.Name(from), src, root.FS())
 }
 
 // runOutput is an output notebook of a run, to be converted.

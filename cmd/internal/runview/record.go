@@ -3,7 +3,7 @@ package runview
 import (
 	"errors"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/program"
 	"markmill/render/terminal"
@@ -21,7 +21,7 @@ func decisions(a *program.App, dir string) (out []runs.DecisionSummary, err erro
 	if serr != nil {
 		return nil, serr
 	}
-	signers, serr := a.Signers("", api.RootOf(src))
+	signers, serr := a.Signers("", engines.RootOf(src))
 	for i := range list {
 		out = append(out, list[i].Summary(signers))
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/schedule"
 	"markmill/engine/worktree"
@@ -23,7 +23,7 @@ func OutputOf(n *Notebook, r *schedule.Run, eng *engine.Engine, req engine.Reque
 	if n.Output == "" {
 		return "", nil
 	}
-	output, err := api.OutputPath(schedule.Output(n.Schedule, r.Due.In(n.Times.Zone)), eng, req)
+	output, err := views.OutputPath(schedule.Output(n.Schedule, r.Due.In(n.Times.Zone)), eng, req)
 	if err == nil && !filepath.IsLocal(filepath.FromSlash(output)) {
 		at := n.At["output"]
 		err = &notebooks.Error{Kind: notebooks.KindOption, File: n.Path, Line: at.Line, Col: at.Col,

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
@@ -58,7 +58,7 @@ func (k Key) Manifests() func(engine.ViewInput) (map[string]string, error) {
 	return func(in engine.ViewInput) (map[string]string, error) {
 		out := map[string]string{}
 		for _, file := range in.Run.OutputFiles() {
-			text, err := api.OutputNotebook(in, file)
+			text, err := views.OutputNotebook(in, file)
 			if err != nil {
 				return nil, err
 			}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
@@ -192,7 +192,7 @@ func (s *Sweep) define(given [][]params.Given, bound [][]notebooks.Bound, output
 		}
 		same[key] = i + 1
 		if output != "" {
-			path, err := api.ExpandOutput(output, bound[i], extra)
+			path, err := views.ExpandOutput(output, bound[i], extra)
 			if err == nil {
 				data.Output, err = filepath.Abs(path)
 			}
@@ -283,7 +283,7 @@ func (s *Sweep) requestOf(r *row) (engine.Request, error) {
 	if s.Work.Prepare != nil {
 		return req, s.Work.Prepare(&req, r.output)
 	}
-	req.Output, req.Assets = r.output, api.AssetsFolder(r.output)
+	req.Output, req.Assets = r.output, views.AssetsFolder(r.output)
 	if forms.IsJupyter(req.Path, req.Source) {
 		req.Assets = ""
 	}
@@ -329,7 +329,7 @@ func Resume(dir string, secrets []params.Given, failed bool, work Work) (*Sweep,
 		}
 		given, err := engine.GivenOf(was.Rows[i].Given)
 		if err == nil && d.Output != "" {
-			err = api.CheckLinks(d.Output, was.Rows[i].Output)
+			err = views.CheckLinks(d.Output, was.Rows[i].Output)
 		}
 		if err != nil {
 			return nil, err

@@ -9,7 +9,8 @@ import (
 	"sync"
 	"syscall"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/records"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/runs"
@@ -113,7 +114,7 @@ func (r *runner) complete(done *runs.Sweep, signal int) error {
 		return err
 	}
 	for _, in := range Picked(done, r.store) {
-		if err := api.WritePictures(in, r.files[l.Output].Beside); err != nil {
+		if err := views.WritePictures(in, r.files[l.Output].Beside); err != nil {
 			return err
 		}
 	}
@@ -190,7 +191,7 @@ func (s *Sweep) beside() func(path string) bool {
 		rel = filepath.ToSlash(rel)
 		folder, _ := cutLast(rel)
 		own[rel], folders[folder] = true, true
-		assets := api.AssetsFolder(output)
+		assets := views.AssetsFolder(output)
 		if folder != "" {
 			assets = folder + "/" + assets
 		}
@@ -327,7 +328,7 @@ func (r *runner) goOn(eng *engine.Engine, row *row) (*runs.SweepRunEndedData, en
 	if _, err := record.Stat(runs.JournalFile); err != nil {
 		return nil, req, nil // it had not begun
 	}
-	if _, err := record.Reconcile(eng.Now, api.Rebuild); err != nil {
+	if _, err := record.Reconcile(eng.Now, records.Rebuild); err != nil {
 		return nil, req, nil // it cannot be completed: the row runs anew
 	}
 	was, _, err := record.Load()
@@ -390,5 +391,5 @@ func (r *runner) sinks(output string, file *outfile.File) engine.Sinks {
 	if r.Work.Sinks != nil {
 		return r.Work.Sinks(output, file)
 	}
-	return engine.Sinks{Views: api.Views()}
+	return engine.Sinks{Views: views.Views()}
 }

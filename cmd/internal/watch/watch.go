@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -83,7 +84,7 @@ func Notebook(ctx context.Context, o Options) (err error) {
 	if real, err := filepath.EvalSymlinks(filepath.Dir(o.Notebook)); err == nil {
 		o.Notebook = filepath.Join(real, filepath.Base(o.Notebook))
 	}
-	eng, around, err := api.NewEngine(filepath.Dir(o.Notebook))
+	eng, around, err := engines.New(filepath.Dir(o.Notebook))
 	if err != nil {
 		return err
 	}
@@ -144,18 +145,18 @@ func Notebook(ctx context.Context, o Options) (err error) {
 
 // once makes one run for a program.
 func (o *Options) once(ctx context.Context, eng *engine.Engine, b Beginning) (*engine.Result, error) {
-	src, err := api.Source(o.Notebook, false)
+	src, err := files.Source(o.Notebook, false)
 	if err != nil {
 		return nil, err
 	}
 	again := *eng
 	again.Source, again.Beside = o.Source, func(name string) bool { return Temporary(path.Base(name)) }
 	plan, _, err := Plan(ctx, &again, engine.Request{Path: filepath.ToSlash(o.Notebook), Source: src,
-		Repository: o.Source.Root(), Dirty: engine.DirtyInclude, Assets: api.AssetsFolder("")}, b)
+		Repository: o.Source.Root(), Dirty: engine.DirtyInclude, Assets: views.AssetsFolder("")}, b)
 	if err != nil {
 		return nil, err
 	}
-	return again.Run(ctx, plan, engine.Sinks{Views: api.Views()})
+	return again.Run(ctx, plan, engine.Sinks{Views: views.Views()})
 }
 
 // start begins a run.

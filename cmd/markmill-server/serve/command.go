@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/jobqueue"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/workbench"
@@ -49,7 +49,7 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 			defer stop()
 			o.Program, o.Version, o.Root, o.User = executable, program.Version().Version, root, a.UserName()
 			o.Queue = o.queue.Words()
-			o.Connection = jobqueue.ConnectionOf(a, &o.queue, a.StoreAt(api.RootOf(src)), src)
+			o.Connection = jobqueue.ConnectionOf(a, &o.queue, a.StoreAt(engines.RootOf(src)), src)
 			return a.Server.Serve(ctx, a.Stdout, o.Options)
 		},
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/help"
 	"markmill/cmd/internal/program"
 	"markmill/engine"
@@ -137,7 +137,7 @@ func agentsHere(a *program.App) (here AgentsHere, err error) {
 	if err != nil {
 		return here, err
 	}
-	eng, err := a.Engine(api.RootOf(src))
+	eng, err := a.Engine(engines.RootOf(src))
 	if err != nil {
 		return here, err
 	}

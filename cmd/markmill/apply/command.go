@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/records"
 	"markmill/engine"
 	"markmill/engine/worktree/apply"
 	"markmill/notebooks"
@@ -159,11 +159,11 @@ func run(ctx context.Context, a *program.App, word string, o applyOptions) error
 	var done apply.Applied
 	switch {
 	case o.reverse:
-		done, err = api.Revert(ctx, eng, src, run, dir)
+		done, err = records.Revert(ctx, eng, src, run, dir)
 	case o.branch == "":
-		done, err = api.Apply(ctx, eng, src, run, dir, o.force)
+		done, err = records.Apply(ctx, eng, src, run, dir, o.force)
 	default:
-		if commit, err = api.Branch(ctx, eng, src, run, dir, o.branch, o.force); err == nil && !o.noOutput {
+		if commit, err = records.Branch(ctx, eng, src, run, dir, o.branch, o.force); err == nil && !o.noOutput {
 			err = launch.BranchOutput(a, src, o.branch, dir, run)
 		}
 	}
@@ -209,7 +209,7 @@ func applyData(a *program.App, word string, force, asJSON bool) error {
 		return err
 	}
 	out := AppliedRun{RunID: run.ID, Files: []runs.ChangedFile{}}
-	got, err := api.ApplyData(eng, eng.Source, run, dir, force)
+	got, err := records.ApplyData(eng, eng.Source, run, dir, force)
 	if err != nil {
 		return err
 	}

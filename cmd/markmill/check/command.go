@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
@@ -124,7 +124,7 @@ func showFiles(a *program.App, list []files.File, asJSON bool) error {
 		if shown++; shown > 1 {
 			fmt.Fprintln(a.Stdout)
 		}
-		req := engine.Request{Path: program.Name(file.Path), Source: src, Repository: api.RootOf(repo)}
+		req := engine.Request{Path: program.Name(file.Path), Source: src, Repository: engines.RootOf(repo)}
 		if err := Inspect(a, eng, req, asJSON); err != nil {
 			return err
 		}
@@ -222,6 +222,6 @@ func CheckSource(a *program.App, path string, src []byte) (*notebooks.Notebook, 
 	if err != nil {
 		return nil, err
 	}
-	nb, err := eng.Check(engine.Request{Path: program.Name(path), Source: src, Repository: api.RootOf(repo)})
+	nb, err := eng.Check(engine.Request{Path: program.Name(path), Source: src, Repository: engines.RootOf(repo)})
 	return nb, errors.Join(err, safe.CheckNormalize(nb))
 }

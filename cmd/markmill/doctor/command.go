@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/markmill/schedule"
 	"markmill/engine"
@@ -89,7 +89,7 @@ func doctor(ctx context.Context, a *program.App, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := engine.LoadConfig(api.RootOf(src))
+	cfg, err := engine.LoadConfig(engines.RootOf(src))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func doctor(ctx context.Context, a *program.App, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	doc := Checkup{program.Version(), report, checkedFolders{Repository: api.RootOf(src), Records: store.Dir,
+	doc := Checkup{program.Version(), report, checkedFolders{Repository: engines.RootOf(src), Records: store.Dir,
 		Cache:     a.Cache(),
 		Worktrees: engine.ApartFolder(a.Cache(), a.Getenv)},
 		kept, "", ""}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/help"
 	"markmill/cmd/internal/program"
@@ -134,5 +134,5 @@ func floor(a *program.App, root string, lifted []string) (floor *engine.Floor, s
 	if floor, err = engine.NewFloor(head, lifted); err != nil {
 		return nil, "", program.Usagef("--allow: %v", err)
 	}
-	return floor, a.StoreAt(api.RootOf(src)).Dir, nil
+	return floor, a.StoreAt(engines.RootOf(src)).Dir, nil
 }

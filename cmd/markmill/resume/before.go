@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/records"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -22,7 +23,7 @@ func runBefore(a *program.App, word, around, repository string) (*before, string
 	if err != nil {
 		return nil, "", err
 	}
-	b := &before{eng: eng, root: api.RootOf(repo)}
+	b := &before{eng: eng, root: engines.RootOf(repo)}
 	store, err := a.Store(repo)
 	if err != nil {
 		return nil, "", err
@@ -36,7 +37,7 @@ func runBefore(a *program.App, word, around, repository string) (*before, string
 		}
 		return nil, "", err
 	}
-	if _, err := runs.At(dir).Reconcile(a.Now, api.Rebuild); err != nil {
+	if _, err := runs.At(dir).Reconcile(a.Now, records.Rebuild); err != nil {
 		return nil, "", err
 	}
 	run, _, err := runs.At(dir).Load()

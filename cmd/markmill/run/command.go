@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/help"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/views"
 	"markmill/cmd/markmill/check"
 	"markmill/engine"
 	"markmill/notebooks/params"
@@ -206,7 +207,7 @@ func RunNotebook(ctx context.Context, a *program.App, path, output string, o *la
 		return err
 	}
 	eng.Floor = o.Floor.Floor
-	o.Req.Path, o.Req.Source, o.Req.Repository = program.Name(path), src, api.RootOf(repo)
+	o.Req.Path, o.Req.Source, o.Req.Repository = program.Name(path), src, engines.RootOf(repo)
 	if err := o.ChooseFolder(); err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func RunNotebook(ctx context.Context, a *program.App, path, output string, o *la
 		return err
 	}
 	if output == "" {
-		output = api.LikeSource(eng.Config.Output, program.IsJupyter(path, src))
+		output = views.LikeSource(eng.Config.Output, program.IsJupyter(path, src))
 	}
 	compare, err := o.Attempts(eng)
 	switch {
@@ -250,7 +251,7 @@ func RunNotebook(ctx context.Context, a *program.App, path, output string, o *la
 // inputPath expands the placeholders in NOTEBOOK. Only given values can replace them, because the notebook is not read
 // yet.
 func inputPath(a *program.App, path string, o *launch.Options) (string, error) {
-	if !api.HasPlaceholders(path) {
+	if !views.HasPlaceholders(path) {
 		return path, nil
 	}
 	bound, err := params.Bind("", nil, o.Req.Given,

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
+	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/outdated"
 	"markmill/cmd/internal/program"
@@ -103,8 +104,8 @@ func runAgain(ctx context.Context, a *program.App, out *status.Output, o launch.
 		}
 	} else if _, err := os.Stat(out.Path); err == nil {
 		req := o.Req
-		req.Path, req.Repository, req.Dirty = program.Name(path), api.RootOf(repo), engine.Dirty(o.Dirty)
-		if req.Source, err = api.Source(path, true); err != nil {
+		req.Path, req.Repository, req.Dirty = program.Name(path), engines.RootOf(repo), engine.Dirty(o.Dirty)
+		if req.Source, err = files.Source(path, true); err != nil {
 			return err
 		}
 		words, err := retest.Again(ctx, eng, repo, out.Path, &req)

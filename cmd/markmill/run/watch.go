@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
 	"markmill/cmd/internal/runview"
+	"markmill/cmd/internal/views"
 	"markmill/cmd/internal/watch"
 	"markmill/engine"
 	"markmill/engine/process"
@@ -89,7 +89,7 @@ func (w *watching) run(ctx context.Context) error {
 	}
 	w.source, w.outputs = repo, map[string]bool{w.StoreAt(repo.Root()).Dir: true, w.Cache(): true}
 	if w.output == "" {
-		w.output = api.LikeSource(eng.Config.Output, program.IsJupyter(w.path, src))
+		w.output = views.LikeSource(eng.Config.Output, program.IsJupyter(w.path, src))
 	}
 	if err := w.o.Check(w.World, w.output); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (w *watching) once(ctx context.Context, b watch.Beginning) (*engine.Result,
 	if o.Req.ID, err = eng.NewID(o.Req.Path); err != nil {
 		return nil, err
 	}
-	output, err := api.OutputPath(w.output, eng, o.Req)
+	output, err := views.OutputPath(w.output, eng, o.Req)
 	if err != nil {
 		return nil, err
 	}

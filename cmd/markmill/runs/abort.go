@@ -3,8 +3,9 @@ package runs
 import (
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/records"
 	"markmill/cmd/internal/runview"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -36,16 +37,16 @@ Exit codes: 0 the run was aborted, 2 there is no such run, or it has ended.`,
 			if err != nil {
 				return err
 			}
-			eng, err := a.Engine(api.RootOf(src))
+			eng, err := a.Engine(engines.RootOf(src))
 			if err != nil {
 				return err
 			}
-			run, err := api.Abort(c.Context(), dir, runs.AbortData{Reason: reason, Actor: eng.User,
+			run, err := records.Abort(c.Context(), dir, runs.AbortData{Reason: reason, Actor: eng.User,
 				Time: a.Now().UTC()}, a.Now)
 			if err != nil {
 				return err
 			}
-			if err := eng.Tidy(api.RootOf(src)); err != nil { // what a killed run left elsewhere
+			if err := eng.Tidy(engines.RootOf(src)); err != nil { // what a killed run left elsewhere
 				return err
 			}
 			if asJSON {

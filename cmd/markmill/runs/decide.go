@@ -3,8 +3,9 @@ package runs
 import (
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/records"
 	"markmill/engine"
 	"markmill/render/plain"
 	"markmill/runs"
@@ -91,7 +92,7 @@ func decide(a *program.App, word, key string, verdict engine.Verdict, asJSON boo
 	if err != nil {
 		return err
 	}
-	eng, err := a.Engine(api.RootOf(src))
+	eng, err := a.Engine(engines.RootOf(src))
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func decide(a *program.App, word, key string, verdict engine.Verdict, asJSON boo
 	if key != "" {
 		verdict.Sign = func(text []byte) ([]byte, error) { return a.Sign(key, runs.DecisionNamespace, text) }
 	}
-	made, v, err := api.Decide(eng, src, store.Record(id), verdict)
+	made, v, err := records.Decide(eng, src, store.Record(id), verdict)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func decide(a *program.App, word, key string, verdict engine.Verdict, asJSON boo
 	for _, f := range v.Findings { // of a rejected record
 		a.Tell("markmill: %s\n", plain.OneLine(f.String()))
 	}
-	signers, err := a.Signers("", api.RootOf(src))
+	signers, err := a.Signers("", engines.RootOf(src))
 	if err != nil {
 		return err
 	}

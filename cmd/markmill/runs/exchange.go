@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/markmill/runs/exchange"
 	"markmill/runs"
@@ -71,7 +71,7 @@ func exchangeCommand(a *program.App,
 		if err != nil {
 			return err
 		}
-		signers, err := a.Signers("", api.RootOf(src))
+		signers, err := a.Signers("", engines.RootOf(src))
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/maintenance"
 	"markmill/cmd/internal/program"
 	"markmill/engine"
@@ -81,7 +81,7 @@ func schedule(a *program.App) (store runs.Store, s *maintenance.Schedule, cfg en
 	if err != nil {
 		return store, nil, cfg, err
 	}
-	if cfg, err = engine.LoadConfig(api.RootOf(src)); err != nil {
+	if cfg, err = engine.LoadConfig(engines.RootOf(src)); err != nil {
 		return store, nil, cfg, err
 	}
 	program, _, err := program.OwnPath()

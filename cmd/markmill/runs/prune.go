@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
 	"markmill/engine"
@@ -38,7 +38,7 @@ markmill runs sizes shows what would be removed, and runs maintain install has t
 			if err != nil {
 				return err
 			}
-			cfg, err := engine.LoadConfig(api.RootOf(src))
+			cfg, err := engine.LoadConfig(engines.RootOf(src))
 			if err != nil {
 				return err
 			}

@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/records"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/apply"
 	"markmill/render/plain"
@@ -33,17 +34,17 @@ commits stay in the records.`,
 			if err != nil {
 				return err
 			}
-			eng, err := a.Engine(api.RootOf(src))
+			eng, err := a.Engine(engines.RootOf(src))
 			if err != nil {
 				return err
 			}
 			if err := store.Survey(); err != nil {
 				return err
 			}
-			if err := eng.Tidy(api.RootOf(src)); err != nil {
+			if err := eng.Tidy(engines.RootOf(src)); err != nil {
 				return err
 			}
-			done, err := api.Reconcile(store, a.Now)
+			done, err := records.Reconcile(store, a.Now)
 			completed := ChangedRuns{[]runs.RunID{}}
 			for _, e := range done {
 				words := "completed as interrupted"

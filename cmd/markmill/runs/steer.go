@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
 	"markmill/render/plain"
 	"markmill/runs"
@@ -39,7 +39,7 @@ Exit codes: 0 it was handed over, 2 there is no such run, or no agent is working
 			if len(words) < 2 || strings.TrimSpace(words[1]) == "" {
 				return program.Usagef("steer needs a run and a text; the text is empty")
 			}
-			eng, err := a.Engine(api.RootOf(src))
+			eng, err := a.Engine(engines.RootOf(src))
 			if err != nil {
 				return err
 			}

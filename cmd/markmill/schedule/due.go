@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/records"
 	"markmill/cmd/internal/schedules"
 	"markmill/engine"
 	"markmill/engine/schedule"
@@ -252,7 +252,7 @@ func (d *dueRuns) settle(ctx context.Context, n *schedules.Notebook, keep *sched
 	if s.Run.ID == "" || !record.Has("") {
 		return s.Run.Due.In(n.Times.Zone), nil
 	}
-	if _, err := record.Reconcile(d.Now, api.Rebuild); err != nil {
+	if _, err := record.Reconcile(d.Now, records.Rebuild); err != nil {
 		return again, err
 	}
 	return again, d.ended(ctx, n, keep, s.Run)
@@ -287,7 +287,7 @@ func (d *dueRuns) end(ctx context.Context, n *schedules.Notebook, keep *schedule
 			return err
 		} else if !asked && s.Run.ID != "" {
 			dir := d.store.Path(runs.RunID(s.Run.ID))
-			_, err := api.Abort(ctx, dir, runs.AbortData{Reason: "due again (overlap: cancel)",
+			_, err := records.Abort(ctx, dir, runs.AbortData{Reason: "due again (overlap: cancel)",
 				Actor: "markmill schedule run-due", Time: d.Now().UTC()}, d.Now)
 			run, _, lerr := runs.At(dir).Load()
 			begun := lerr == nil && run != nil // else it is about to begin

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/records"
 	"markmill/cmd/internal/rerun"
+	"markmill/cmd/internal/views"
 	"markmill/runs"
 )
 
@@ -34,16 +36,16 @@ func VerifyRecord(a *program.App, word, allowed string) (*runs.Verification, err
 	if err != nil {
 		return nil, err
 	}
-	signers, err := a.Signers(allowed, api.RootOf(src))
+	signers, err := a.Signers(allowed, engines.RootOf(src))
 	if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(word)
 	switch {
 	case err == nil && info.IsDir():
-		return runs.At(word).Verify(api.FoldView, signers)
+		return runs.At(word).Verify(views.FoldView, signers)
 	case err == nil:
-		return runs.VerifyOutput(word, store, api.FoldView, signers)
+		return runs.VerifyOutput(word, store, views.FoldView, signers)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func VerifyRecord(a *program.App, word, allowed string) (*runs.Verification, err
 	if err != nil {
 		return nil, err
 	}
-	return runs.At(dir).Verify(api.FoldView, signers)
+	return runs.At(dir).Verify(views.FoldView, signers)
 }
 
 // verifyCommits adds findings about the commits of the run.
@@ -63,7 +65,7 @@ func verifyCommits(a *program.App, v *runs.Verification) (words string, err erro
 	if err != nil {
 		return "", err
 	}
-	looked, err := api.VerifyCommits(v, src)
+	looked, err := records.VerifyCommits(v, src)
 	if looked.Commits > 0 {
 		words = fmt.Sprintf(", %d commits", looked.Commits)
 	}

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"os"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/sweep"
+	"markmill/cmd/internal/views"
 	"markmill/notebooks/region"
 	"markmill/runs"
 )
@@ -68,14 +69,14 @@ func verifySweep(a *program.App, dir, allowed string, signed, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	signers, err := a.Signers(allowed, api.RootOf(src))
+	signers, err := a.Signers(allowed, engines.RootOf(src))
 	if err != nil {
 		return err
 	}
 	if signed {
 		return program.Usagef("--signed is for runs, and a sweep has no signature: verify its runs")
 	}
-	got, err := runs.VerifySweep(dir, api.FoldView, signers)
+	got, err := runs.VerifySweep(dir, views.FoldView, signers)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
+	"markmill/cmd/internal/records"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
@@ -46,7 +47,7 @@ func (c *Client) Answer(ctx context.Context, job string, reply engine.Reply, asJ
 	if err != nil {
 		return err
 	}
-	eng, _, err := api.NewEngine(c.Root)
+	eng, _, err := engines.New(c.Root)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (c *Client) asking(ctx context.Context, h *queue.History, asked *queue.Entr
 	if err := c.write(ctx, asked.Files, dir); err != nil {
 		return nil, err
 	}
-	v, err := api.VerifyRecord(runs.At(dir), src, runs.Signers{})
+	v, err := records.VerifyRecord(runs.At(dir), src, runs.Signers{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/records"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/render/plain"
@@ -116,7 +116,7 @@ func (a *attempt) attach(e *queue.Entry, dir string, run *runs.Run) (err error) 
 	if err := a.key.Record(dir); err != nil {
 		return err
 	}
-	v, err := api.VerifyRecord(record, nil, runs.Signers{})
+	v, err := records.VerifyRecord(record, nil, runs.Signers{})
 	if err == nil && len(v.Findings) > 0 {
 		err = fmt.Errorf("its record does not hold: %s", v.Findings[0])
 	}

@@ -16,7 +16,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/records"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
@@ -78,7 +79,7 @@ func (c *Client) fetch(ctx context.Context, h *queue.History) (runs.RunID, error
 		if c.Root != "" {
 			src, _ = worktree.Open(c.Root) // without it the commits are checked with the bundle alone
 		}
-		v, err := api.VerifyRecord(got, src, runs.Signers{})
+		v, err := records.VerifyRecord(got, src, runs.Signers{})
 		switch {
 		case err != nil:
 			return err
@@ -201,7 +202,7 @@ func (c *Client) asWritten(to string, id runs.RunID) (bool, error) {
 		}
 	}
 	if err == nil && names[i] == runs.OutputFile {
-		err = api.WritePictures(engine.ViewInput{Dir: record.Path(), Run: run}, file.Beside)
+		err = views.WritePictures(engine.ViewInput{Dir: record.Path(), Run: run}, file.Beside)
 	}
 	if err == nil {
 		err = file.Write(text)

@@ -11,8 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/records"
 	"markmill/cmd/internal/signing"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
@@ -171,7 +172,7 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 		}
 	}
 	a.tell("job %s: "+words, a.spec.ID, req.ID, req.Path)
-	result, err := eng.Run(ctx, plan, engine.Sinks{Views: api.Views(), Sign: a.key.Manifests(),
+	result, err := eng.Run(ctx, plan, engine.Sinks{Views: views.Views(), Sign: a.key.Manifests(),
 		Observers: []engine.Observer{{Event: p.event}}})
 	switch {
 	case a.reason() != nil && !isCanceled(a.reason()):
@@ -291,7 +292,7 @@ func (a *attempt) restore(ctx context.Context, before *queue.Part) (runs.RunID, 
 		return "", nil, err
 	}
 	record := a.store.Record(before.Run)
-	if _, err := record.Reconcile(time.Now, api.Rebuild); err != nil {
+	if _, err := record.Reconcile(time.Now, records.Rebuild); err != nil {
 		return before.Run, nil, err
 	}
 	run, _, err := record.Load()

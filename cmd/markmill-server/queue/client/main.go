@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
@@ -109,7 +109,7 @@ func (c *Client) tell(format string, args ...any) {
 
 // print prints a document of --json.
 func (c *Client) print(name string, document any) error {
-	text, err := api.Document(name, document)
+	text, err := views.Document(name, document)
 	if err == nil {
 		_, err = c.stdout.Write(text)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/schedules"
 	"markmill/engine/queue"
 	"markmill/engine/queue/jetstream"
@@ -231,7 +231,7 @@ func (s *scheduler) finish(ctx context.Context, n *schedules.Notebook, key strin
 // schedule.
 func (s *scheduler) mirror(n *schedules.Notebook, st schedule.State, r *schedule.Run, h *queue.History) (
 	*schedules.Keeper, error) {
-	eng, _, err := api.NewEngine(s.repo.Root())
+	eng, _, err := engines.New(s.repo.Root())
 	if err != nil {
 		return nil, err
 	}

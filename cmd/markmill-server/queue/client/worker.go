@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
+	"markmill/cmd/internal/records"
 	"markmill/engine"
 	"markmill/engine/process"
 	"markmill/engine/queue"
@@ -33,7 +34,7 @@ type worker struct {
 
 // engineAt makes the engine for a repository; "" is none. Its records are in the worker's store.
 func (w *worker) engineAt(root string) (*engine.Engine, error) {
-	eng, _, err := api.NewEngine(root)
+	eng, _, err := engines.New(root)
 	if err == nil {
 		eng.Version, eng.Tools, eng.Schedules = w.Version, w.Program, w.Store
 		eng.Store = func(string) runs.Store { return w.store }
@@ -52,7 +53,7 @@ func (w *worker) drop(id runs.RunID) error {
 
 // retain removes old data of runs, in the checkout's store.
 func (w *worker) retain(r engine.Retention) {
-	words, err := api.PruneData(runs.Store{Dir: w.Store}, r)
+	words, err := records.PruneData(runs.Store{Dir: w.Store}, r)
 	if err != nil {
 		words = err.Error() // the next run tries again
 	}

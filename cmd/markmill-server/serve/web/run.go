@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/child"
+	"markmill/cmd/internal/views"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render"
@@ -359,7 +359,7 @@ func (s *server) output(w http.ResponseWriter, r *http.Request) error {
 	}
 	var page []byte
 	if err == nil {
-		page, err = api.Page(name, text, recordFS{record})
+		page, err = views.Page(name, text, recordFS{record})
 	}
 	if err != nil {
 		return refused(http.StatusNotFound, err)

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/child"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/status"
 	"markmill/cmd/internal/workbench"
 	"markmill/cmd/markmill/mcp"
@@ -67,7 +67,7 @@ type server struct {
 
 // newServer makes the server of an endpoint. say tells the terminal something.
 func newServer(o Options, d endpoint, say func(string)) (*server, error) {
-	eng, repo, err := api.NewEngine(o.Root)
+	eng, repo, err := engines.New(o.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func newServer(o Options, d endpoint, say func(string)) (*server, error) {
 		outdated: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, 1)},
 
 		agents: mcp.NewHTTP(mcp.Options{Program: o.Program, Version: o.Version, Root: root,
-			Store: eng.Store(api.RootOf(repo)).Dir, Floor: string(codec.RawOf(floor))}, agentOf),
-		engine: eng, repo: repo, store: eng.Store(api.RootOf(repo)), began: time.Now(),
+			Store: eng.Store(engines.RootOf(repo)).Dir, Floor: string(codec.RawOf(floor))}, agentOf),
+		engine: eng, repo: repo, store: eng.Store(engines.RootOf(repo)), began: time.Now(),
 		program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, maxPrograms)},
 		auth:    a}, nil
 }

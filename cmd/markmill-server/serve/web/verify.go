@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/branchreview"
+	"markmill/cmd/internal/records"
 	"markmill/engine/worktree"
 	"markmill/render/review"
 	"markmill/runs"
@@ -108,7 +108,7 @@ func (s *server) proof(record *runs.Record) (*proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := api.VerifyRecord(record, s.repo, signers)
+	v, err := records.VerifyRecord(record, s.repo, signers)
 	if err != nil {
 		return nil, err
 	}

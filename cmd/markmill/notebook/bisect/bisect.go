@@ -10,6 +10,7 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -327,7 +328,7 @@ func (f *finder) test(ctx context.Context, commit worktree.OID) (*Tested, error)
 		f.Testing(about)
 	}
 	began := time.Now()
-	sinks := engine.Sinks{Views: api.Views()}
+	sinks := engine.Sinks{Views: views.Views()}
 	if f.Sinks != nil {
 		sinks = f.Sinks()
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
 	"markmill/engine"
@@ -135,7 +135,7 @@ func bisection(a *program.App, path string, o *bisectOptions) (search Options, e
 	if err != nil {
 		return search, err
 	}
-	o.Req.Path, o.Req.Source, o.Req.MadeOf, o.Req.Repository = program.Name(path), src, madeOf, api.RootOf(repo)
+	o.Req.Path, o.Req.Source, o.Req.MadeOf, o.Req.Repository = program.Name(path), src, madeOf, engines.RootOf(repo)
 	search.Engine = eng
 	if o.asCommitted && repo != nil {
 		rel, ok := repo.Relative(path)

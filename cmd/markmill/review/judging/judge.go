@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/branchreview"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/retest"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -317,7 +317,7 @@ func (r *rounds) run(ctx context.Context, on string, overlay []worktree.Restored
 	out := &outcome{steps: map[notebooks.StepID]*judgedStep{}}
 	defer func() { out.took = j.eng.Now().Sub(began) }()
 	req := engine.Request{Path: r.name, Source: r.source, Repository: j.repo.Root(), Base: j.base.Commit,
-		Dirty: engine.DirtyIgnore, Assets: api.AssetsFolder(""), Reverse: overlay,
+		Dirty: engine.DirtyIgnore, Assets: views.AssetsFolder(""), Reverse: overlay,
 		Options: runs.Options{RunTimeoutNS: int64(j.Limit)}, Reuse: engine.ReuseOff, KeepGoing: true,
 		Judge: &engine.JudgeRequest{Changing: r.changing(), Env: runEnv(only)}}
 	var ran *engine.Result

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"markmill/cmd/api"
 	"markmill/cmd/internal/branchreview"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/retest"
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -242,7 +242,7 @@ func (r *reviewing) side(name string, known []stored, t tree) (_ Side, reasons [
 func (r *reviewing) run(ctx context.Context, name string, like stored, on Revision) (side Side, err error) {
 	t := r.trees[on.Commit]
 	req := engine.Request{Path: name, Repository: r.merged.Root(), Origin: r.origin.Root(), Base: on.Commit,
-		Dirty: engine.DirtyIgnore, Assets: api.AssetsFolder("")}
+		Dirty: engine.DirtyIgnore, Assets: views.AssetsFolder("")}
 	broken := func(err error) (Side, error) {
 		if refused, err := retest.Refused(ctx, err); refused == nil {
 			return Side{}, err

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"markmill/cmd/api"
+	"markmill/cmd/internal/records"
 	"markmill/engine/worktree"
 	"markmill/engine/worktree/exchange"
 	"markmill/engine/worktree/object"
@@ -222,7 +222,7 @@ func (e Exchange) verify(id runs.RunID, record *runs.Record) error {
 	if record.Alive() && record.Path() == e.Store.Path(id) {
 		return refuse("the run has not ended")
 	}
-	v, err := api.VerifyRecord(record, e.Source, e.Signers)
+	v, err := records.VerifyRecord(record, e.Source, e.Signers)
 	switch {
 	case err != nil:
 		return refuse("%s", err)

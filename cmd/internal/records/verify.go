@@ -1,9 +1,10 @@
-package api
+package records
 
 import (
 	"errors"
 	"io/fs"
 
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/runs"
@@ -12,7 +13,7 @@ import (
 // VerifyRecord recomputes everything of a run from its record: what runs.Record.Verify does, with the views of this
 // program, and the run's commits. src is a repository that may have the base commit; it may be nil.
 func VerifyRecord(record *runs.Record, src *worktree.Source, signers runs.Signers) (*runs.Verification, error) {
-	v, err := record.Verify(FoldView, signers)
+	v, err := record.Verify(views.FoldView, signers)
 	if err != nil || v.Run == nil {
 		return v, err
 	}

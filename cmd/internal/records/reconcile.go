@@ -1,4 +1,4 @@
-package api
+package records
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/render"
 	"markmill/runs"
@@ -48,7 +49,7 @@ func Rebuild(record *runs.Record, run *runs.Run) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range Views() {
+	for _, v := range views.Views() {
 		if err := v.Write(engine.ViewInput{Dir: record.Path(), Notebook: nb, Run: run}); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
 		}
