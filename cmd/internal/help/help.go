@@ -298,6 +298,8 @@ func instead(c *cobra.Command, name string) string {
 				return i.words
 			}
 		}
+	case path == "new" && name == "kind":
+		return "KIND is the first argument: markmill new KIND NAME"
 	case path == "convert" && slices.Contains([]string{"o", "output", "out", "output-file"}, name):
 		return "OUTPUT is the second argument: markmill convert NOTEBOOK OUTPUT"
 	}

@@ -19,6 +19,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
+	"markmill/render/plain"
 	"markmill/runs"
 	"markmill/runs/outfile"
 )
@@ -181,11 +182,11 @@ func runSweep(ctx context.Context, a *program.App, s *sweep.Sweep, o *Options) e
 		a.Tell("markmill: the runs work in the same folder, so they go on one after another\n")
 	}
 	if shown {
-		what := "runs"
+		what := "run"
 		if s.Lanes() {
-			what = "attempts"
+			what = "attempt"
 		}
-		a.Tell("markmill: %s: %d %s\n", string(s.ID()), s.Len(), what)
+		a.Tell("markmill: %s: %s\n", string(s.ID()), plain.Counted(s.Len(), what))
 	}
 	work.Ended = func(row int, end runs.SweepRunEndedData, left int) {
 		if shown && (o.Progress || !end.Status.Passed()) {
