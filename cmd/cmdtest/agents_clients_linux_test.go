@@ -236,7 +236,7 @@ func (c *agentClient) statuses() (list []runs.Status) {
 
 // gate is nil if the gate passes.
 func (c *agentClient) gate() error {
-	cmd := exec.Command(builtProgram(c.t), "gate")
+	cmd := exec.Command(builtProgram(c.t), "status", "--gate")
 	cmd.Dir = c.root
 	return cmd.Run()
 }

@@ -113,13 +113,13 @@ func TestInteropWarm(t *testing.T) {
 		rounds = 8
 	}
 	for n := range rounds {
-		if cold, warm := do(n, "run"), do(n, "submit", "--wait"); cold != warm {
+		if cold, warm := do(n, "run"), do(n, "queue", "submit", "--wait"); cold != warm {
 			t.Errorf("%s", firstDifference(cold, warm))
 		}
 		time.Sleep(3 * time.Second) // until an interpreter is ready; the test holds without it
 	}
 	write("blue") // a notebook whose steps get another environment
-	if text := do(1, "submit", "--wait"); !strings.Contains(text, "False blue True") {
+	if text := do(1, "queue", "submit", "--wait"); !strings.Contains(text, "False blue True") {
 		t.Errorf("the environment is that of another notebook:\n%s", text)
 	}
 	end()
@@ -131,7 +131,7 @@ func TestInteropWarm(t *testing.T) {
 	}
 	said, end = start()
 	for n := range 2 { // the checkout's files may differ for the next job
-		do(n, "submit", "--wait")
+		do(n, "queue", "submit", "--wait")
 		time.Sleep(3 * time.Second)
 	}
 	end()

@@ -45,7 +45,7 @@ func (s *storm) sweep() {
 	p := s.client("jobs") // which makes the streams, with three replicas
 	defer p.Queue.Close()
 	s.startWorkers()
-	cmd := exec.Command(filepath.Join(s.bin, "markmill"), "run", "storm.md", "out/{x}.md", "--matrix",
+	cmd := exec.Command(filepath.Join(s.bin, "markmill"), "queue", "submit", "storm.md", "out/{x}.md", "--matrix",
 		fmt.Sprintf("x=1..%d", stormRows), "--queue", "default", "--label", "a", "--priority", "high", "--retries", "2",
 		"--nats-ca", s.secured.ca, "--replicas", "3")
 	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "MARKMILL_NATS="+s.url("submit", ""))
