@@ -12,7 +12,7 @@ const platforms = {}; // Node's name: Go's
 for (const [os, goos] of [["linux", "linux"], ["darwin", "darwin"], ["win32", "windows"]])
   for (const [cpu, goarch] of [["x64", "amd64"], ["arm64", "arm64"]]) platforms[`${os}-${cpu}`] = [goos, goarch];
 
-const version = /^const release = "([^"]+)"$/m.exec(readFileSync(join(root, "cmd/internal/program/version.go"), "utf8"))[1];
+const version = /^const Release = "([^"]+)"$/m.exec(readFileSync(join(root, "cmd/internal/program/version.go"), "utf8"))[1];
 const about = {
   version,
   description: "Runs Markdown and Jupyter notebooks against a Git worktree and keeps the proof",

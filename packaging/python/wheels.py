@@ -39,9 +39,9 @@ PLATFORMS = {
 def version() -> str:
     """Returns the release of the program as Python writes it: 0.1.0-dev is 0.1.0.dev0."""
     source = (ROOT / "cmd/internal/program/version.go").read_text(encoding="utf-8")
-    found = re.search(r'^const release = "([^"]+)"$', source, re.MULTILINE)
+    found = re.search(r'^const Release = "([^"]+)"$', source, re.MULTILINE)
     if not found:
-        raise SystemExit("cmd/internal/program/version.go has no constant release")
+        raise SystemExit("cmd/internal/program/version.go has no constant Release")
     return found[1].replace("-dev", ".dev0")
 
 
