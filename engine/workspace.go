@@ -131,7 +131,7 @@ func (w *workspace) make(ctx context.Context, processes func() []int, place *pro
 	o := worktree.Options{RunID: string(w.rec.id), Dir: w.work.Tree, Base: p.base, Author: Author, Now: w.eng.Now,
 		IndexTimes: w.builds(), ReadsOff: w.readsOff(), Own: p.ownOutput(), Lister: p.listers(), Judges: p.judges,
 		IncludeDirty: p.request.Dirty == DirtyInclude, Reverse: p.request.Reverse, Copy: append(p.copies(), copied...),
-		Artifacts: p.notebook.Front.Artifacts, MaxBytes: p.notebook.Front.Limits.Bytes,
+		Artifacts: p.notebook.Front.Artifacts, MaxBytes: unreadAbove(p.notebook.Front.Limits.Bytes),
 		Processes: processes}
 	if w.covered, err = w.objectFolders(); err != nil {
 		return err
@@ -364,4 +364,14 @@ func (w *workspace) ownPaths() []string {
 		}
 	}
 	return paths
+}
+
+// unreadAbove is the size above which a capture leaves files out that break a limit of bytes by their size alone. Below
+// it they are read, so that the record has what was changed; 0 is no limit.
+func unreadAbove(limit int64) int64 {
+	const cheap = 1 << 20
+	if limit == 0 {
+		return 0
+	}
+	return max(limit, cheap)
 }

@@ -38,7 +38,8 @@ not pass, with the notebook as it is now. A sweep runs the rows that are missing
 missing.
 
 --at STEP makes a fork of a run with any status: it carries over the steps before STEP, and runs STEP and the steps after
-it. So does -p, which gives a parameter another value. A fork has the recorded notebook, unless --notebook names another.
+it. So does -p, which gives a parameter another value. A fork has the recorded notebook, unless --notebook names another, and writes OUTPUT only
+where one is given.
 
 Parameters, options and base commit are those of RUN. Secrets are in no record and must be given again with -p. Steps
 that passed are carried over with their results and proof. The run begins earlier, and says so, if an earlier step
@@ -164,6 +165,9 @@ func resumeRun(ctx context.Context, a *program.App, word, around string, output 
 		return err
 	}
 	out := was.Started.Output
+	if forks { // the output of RUN stays as it is
+		out = ""
+	}
 	if len(output) > 0 {
 		out = output[0]
 	}
