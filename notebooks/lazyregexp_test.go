@@ -17,7 +17,7 @@ import (
 // mistake in one would only show when it is first used.
 func TestEveryExpressionCompiles(t *testing.T) {
 	count := 0
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
 			return err
 		}
