@@ -112,8 +112,7 @@ func (p *Plan) checkText(e *Engine) error {
 	}
 	if a := p.request.Assets; a != "" && (!filepath.IsLocal(a) || strings.ContainsAny(a, `/\`)) { // of another's record
 		return &notebooks.Error{Kind: notebooks.KindInput,
-			Msg: fmt.Sprintf("the folder of pictures %q is no name beside "+
-				"the output notebook", a)}
+			Msg: fmt.Sprintf("the folder of pictures %q is no name beside the output notebook", a)}
 	}
 	home, _ := e.Getenv("HOME")
 	for _, path := range []string{p.root(), e.Cache, e.Store(p.root()).Dir, home} {

@@ -83,8 +83,8 @@ var fixes = map[string]string{
 		"and not what the runner counted",
 	CodeMissingTestCommand:   "tag the step that tests with .test, and let it run",
 	CodeMissingRequiredEvent: "run the notebook again; markmill verify shows what the record lacks",
-	CodeJudgeChanged: "leave the protected files as they are, " +
-		"or let the tests pass with the base's version of them, too",
+	CodeJudgeChanged: "leave the protected files as they are, or let the tests pass with the base's version of them, " +
+		"too",
 	CodeAborted:              "markmill resume continues it",
 	CodeCheckCritical:        "mend what the check found",
 	CodeSecretMissing:        "set the variable that the message names",

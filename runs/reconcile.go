@@ -91,8 +91,8 @@ func (r *Record) kept(run *Run) error {
 func unreadable(dir string, err error) error {
 	return &notebooks.Error{
 		Kind: notebooks.KindRecord, File: dir, Msg: words(err), Err: err,
-		Hint: "the record cannot be completed; markmill verify shows what is wrong, " +
-			"markmill runs prune removes it in its time",
+		Hint: "the record cannot be completed; markmill verify shows what is wrong, markmill runs prune removes it " +
+			"in its time",
 	}
 }
 

@@ -249,8 +249,8 @@ func (c *check) output(name string, source []byte, render RenderFunc) {
 		c.v.note("%s is not kept, and was not made again, for it is of another version of Markmill (%s): "+
 			"give the file itself to have it checked", name, version)
 	case run.OtherViews():
-		c.v.note("%s is of another version of Markmill (%s), and was not made again: "+
-			"it is checked by its own digests, its source and %s", name, version, SumsFile)
+		c.v.note("%s is of another version of Markmill (%s), and was not made again: it is checked by its own "+
+			"digests, its source and %s", name, version, SumsFile)
 	}
 	if render == nil || c.source == nil || run.OtherViews() {
 		return

@@ -79,8 +79,7 @@ func jsonDocuments() map[string]struct {
 				"side had"},
 		"bisect": {reflect.TypeFor[bisect.Result](),
 			"What markmill notebook bisect prints: the first bad commit, or the commits that it is one of, and every " +
-				"commit " +
-				"that was asked"},
+				"commit that was asked"},
 		"sweep": {reflect.TypeFor[launch.SweepDocument](),
 			"What markmill run prints for a sweep, and so does markmill resume SWEEP"},
 		"lanes": {reflect.TypeFor[launch.LanesDocument](),

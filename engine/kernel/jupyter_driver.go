@@ -146,8 +146,8 @@ func (d *jupyterDriver) setUp(ctx context.Context) error {
 	if d.s.o.Waits {
 		waits = "True"
 	}
-	code := fmt.Sprintf("exec(compile(open(%s, 'rb').read(), '<markmill>', 'exec'), "+
-		"{'get_ipython': get_ipython, 'private': %s, 'scraps': %s, 'waits': %s})",
+	code := fmt.Sprintf("exec(compile(open(%s, 'rb').read(), '<markmill>', 'exec'), {'get_ipython': get_ipython, "+
+		"'private': %s, 'scraps': %s, 'waits': %s})",
 		pythonText(d.s.path("setup.py")), pythonText(d.s.o.Private), pythonText(d.s.o.Scraps), waits)
 	return d.silently(ctx, code, "it cannot be set up")
 }

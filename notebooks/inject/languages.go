@@ -28,9 +28,8 @@ var languages = []language{
 		yes: "True", no: "False",
 		nan: [3]string{"float('nan')", "float('inf')", "float('-inf')"}, text: pythonText.quote, integer: plainInteger,
 		list: around("[", "]"), entries: pythonMap, name: unicode,
-		words: "False None True and as assert async await break class continue " +
-			"def del elif else except finally " +
-			"for from global if import in is lambda nonlocal not or pass raise return try while with yield",
+		words: "False None True and as assert async await break class continue def del elif else except finally for " +
+			"from global if import in is lambda nonlocal not or pass raise return try while with yield",
 	},
 	{
 		names: []string{"r", "ir"}, comment: "# %s", assign: "%s = %s", null: "NULL", yes: "TRUE", no: "FALSE",
@@ -46,8 +45,7 @@ var languages = []language{
 		nan:  [3]string{"Double.NaN", "Double.PositiveInfinity", "Double.NegativeInfinity"},
 		text: scalaText.quote, integer: suffixed(`BigInt("%s")`), list: around("Seq(", ")"),
 		entries: mapped("Map(", "%s -> %s", ", ", ")"), name: unicode, quoted: "`%s`",
-		words: "abstract case catch class def do else extends false final finally " +
-			"for forSome if implicit import " +
+		words: "abstract case catch class def do else extends false final finally for forSome if implicit import " +
 			"lazy macro match new null object override package private protected return sealed super this throw " +
 			"trait try true type val var while with yield given enum export then",
 		taken: "_",
@@ -57,8 +55,7 @@ var languages = []language{
 		nan:  [3]string{"NaN", "Inf", "-Inf"},
 		text: juliaText.quote, integer: plainInteger, list: around("[", "]"),
 		entries: mapped("Dict(", "%s => %s", ", ", ")"), name: julia,
-		words: "baremodule begin break catch const continue do else elseif end " +
-			"export false finally for function " +
+		words: "baremodule begin break catch const continue do else elseif end export false finally for function " +
 			"global if import let local macro module quote return struct true try using while",
 	},
 	{
@@ -100,9 +97,8 @@ var languages = []language{
 		nan:  [3]string{"[double]::NaN", "[double]::PositiveInfinity", "[double]::NegativeInfinity"},
 		text: powershellText.quote, integer: powershellInteger, list: around("@(", ")"),
 		entries: mapped("@{", "%s = %s", "\n ", "}"), name: powershell, quoted: "{%s}",
-		fold: true,
-		taken: "_ args Error false foreach HOME Host input null PID PROFILE " +
-			"PSCulture PSHOME PWD this true switch",
+		fold:  true,
+		taken: "_ args Error false foreach HOME Host input null PID PROFILE PSCulture PSHOME PWD this true switch",
 	},
 	{
 		names: []string{"bash", "sh", "shell"}, comment: "# %s", assign: "%s=%s", yes: "true", no: "false",

@@ -112,8 +112,8 @@ func (r *parser) begin(c *Cell, first int, options string) (inactive bool) {
 		l := r.lines[first]
 		at := l.At + strings.LastIndex(l.Text, options)
 		if !c.options(options, at) {
-			r.warn(first, at, "what follows the title of the cell cannot be read as "+
-				"options, so it is part of the title",
+			r.warn(first, at, "what follows the title of the cell cannot be read as options, so it is part of the "+
+				"title",
 				`write name=value with values of JSON, as tags=["a"]`)
 		}
 	}

@@ -1,6 +1,7 @@
 package help
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,9 +11,9 @@ import (
 	"markmill/render/plain"
 )
 
-// Elsewhere says which command does what a word that is no command stands for in other programs. Keys are words of the
-// command line. {1} and {2} stand for its first arguments, {} for those that are left; what has no argument goes away
-// with the option or the word before it, if they are joined by = or a space in brackets.
+// Elsewhere says which command does what a word stands for that is no command: a word of other programs, or the words
+// of a command line below a group. {1} and {2} stand for the first arguments, {} for those that are left. A {1} without an
+// argument is left out, and so is the = before a {2}.
 var Elsewhere = map[string]string{
 	"alert": "health alerts list", "alerts": "health alerts {}", "agents": "agent {}", "bisect": "notebook bisect {}",
 	"clean": "runs prune", "compare": "diff --values {}", "digest": "health digest {}", "execute": "run {}",
@@ -26,22 +27,13 @@ var Elsewhere = map[string]string{
 	"server": "serve", "slo": "health slo {}", "stats": "list --stats", "steer": "runs steer {}",
 	"strip": "notebook strip {}", "submit": "queue submit {}", "summary": "agent summary",
 	"sweep": "run {} --matrix NAME=VALUE,VALUE", "trace": "show {1} --trace", "undo": "revert {}",
-	"validate": "check {}", "watch": "run --watch {}", "worker": "queue worker", "workbench": "serve",
+	"validate": "check {}", "watch": "run --watch {}", "worker": "queue worker {}", "workbench": "serve",
 	"accept": "runs accept {}", "reject": "runs reject {}", "abort": "runs abort {}", "cancel": "runs abort {}",
 	"attest": "runs attest {}", "fetch": "runs fetch {}", "reconcile": "runs maintain reconcile",
 
 	"jobs approve": "approve {}", "jobs deny": "deny {}", "jobs resume": "queue unpause {}",
-	"runs apply": "apply {}", "runs compare": "diff --values {}", "runs fork": "resume {1} --at STEP",
-	"runs list": "list", "runs log": "show {1} --log={2}", "runs maintenance": "runs sizes",
-	"runs query": "list --query {}", "runs reconcile": "runs maintain reconcile",
-	"runs reindex": "runs maintain reindex", "runs replay": "show {1} --events", "runs resume": "resume {}",
-	"runs revert": "revert {}", "runs show": "show {}", "runs stats": "list --stats", "runs trace": "show {1} --trace",
-	"runs verify": "verify {}", "runs install": "runs maintain install",
-	"queue approve": "approve {}", "queue deny": "deny {}", "queue log": "queue show {}",
-	"queue resume":    "queue unpause {}",
+	"queue log": "queue show {}", "queue resume": "queue unpause {}", "runs install": "runs maintain install",
 	"schedule resume": "schedule unpause {}", "schedule run": "schedule run-due {}",
-	"agent": "agent guide", "notebook check": "check {}", "notebook convert": "convert {}", "notebook diff": "diff {}",
-	"notebook new": "new {}", "notebook run": "run {}",
 }
 
 // UnknownCommand is the error of a command line whose command does not exist. It comes before the options are read, so
@@ -75,7 +67,13 @@ func KnownCommand(c *cobra.Command, words []string) error {
 				filled(instead, words[2:]))
 		}
 	}
-	if instead, known := Elsewhere[asked]; known {
+	instead, found := Elsewhere[asked]
+	if !found && at != "" { // what is no command of a group may be one, or a word, without it
+		if instead, found = Elsewhere[words[0]]; slices.Contains(visibleCommands(), words[0]) {
+			instead, found = words[0]+" {}", true
+		}
+	}
+	if found {
 		return program.Usagef("there is no command %s; try: markmill %s", asked, filled(instead, words[1:]))
 	}
 	known := namesBelow(c)

@@ -271,8 +271,7 @@ func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
 var runInstead = []struct{ options, words string }{
 	{"timeout", "--execution-timeout limits each step that sets no timeout of its own, --run-timeout the whole run"},
 	{"dry-run n dryrun plan", "markmill check --show NOTEBOOK shows what would run, markmill check NOTEBOOK what " +
-		"would be " +
-		"refused; --prepare-only writes OUTPUT with the parameters and runs nothing"},
+		"would be refused; --prepare-only writes OUTPUT with the parameters and runs nothing"},
 	{"o output out output-file", "OUTPUT is the second argument: markmill run NOTEBOOK OUTPUT"},
 	{"param params set arg args", "-p NAME=VALUE gives a parameter"},
 	{"q quiet silent s", "--no-progress-bar shows no progress, --log-level ERROR only errors"},

@@ -205,8 +205,7 @@ func (o *Options) SetOutput(output string) (err error) {
 	left := cmp.Or(req.OutputForm, forms.Detect(req.Path, req.Source))
 	if req.Timings && (left != notebooks.FormJupyter || o.Frozen) {
 		return program.Usagef("--timings is for an OUTPUT that is written in Jupyter's form; the record has the " +
-			"times of " +
-			"every run (markmill show)")
+			"times of every run (markmill show)")
 	}
 	req.Frozen, req.Assets = o.Frozen, views.AssetsFolder(program.Name(output))
 	if req.OutputForm == "" && forms.IsJupyter(req.Path, req.Source) { // the pictures are in the file itself
@@ -248,8 +247,7 @@ func (o *Options) Check(w *program.World, output string) error {
 	}
 	if !slices.Contains([]string{"", "markmill", "nbclient"}, o.EngineName) {
 		return program.Usagef("--engine %s is not known: engines are Python classes of papermill's, and Markmill has "+
-			"one of "+
-			"its own; leave the option out, or choose who runs the steps with -k", o.EngineName)
+			"one of its own; leave the option out, or choose who runs the steps with -k", o.EngineName)
 	}
 	if _, known := logLevels[o.LogLevel]; !known {
 		return program.Usagef("--log-level %s is not known; known: NOTSET, DEBUG, INFO, WARNING, ERROR, CRITICAL",
@@ -257,8 +255,7 @@ func (o *Options) Check(w *program.World, output string) error {
 	}
 	if ext := strings.ToLower(filepath.Ext(program.Name(output))); ext == ".html" || ext == ".htm" {
 		return program.Usagef("OUTPUT %s: a run writes Markdown or a Jupyter notebook, and markmill convert makes a "+
-			"page of "+
-			"it; give a path that ends in .md or .ipynb", output)
+			"page of it; give a path that ends in .md or .ipynb", output)
 	}
 	if _, script := percent.LanguageOf(output); script {
 		return program.Usagef("OUTPUT %s is a script, which has no place for outputs; give a path that ends in .md "+
@@ -393,8 +390,8 @@ func (o *sweepOptions) Flags(f *pflag.FlagSet) {
 }
 
 // QueueFlags are the options of a resumed sweep whose rows are jobs.
-func (o *sweepOptions) QueueFlags(f *pflag.FlagSet, name string) {
-	f.StringVar(&o.Queue.Name, name, "", "submit each run of a sweep to the queue `NAME`, and wait for the workers")
+func (o *sweepOptions) QueueFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Queue.Name, "queue", "", "submit each run of a sweep to the queue `NAME`, and wait for the workers")
 	o.Queue.JobOptions.Flags(f)
 	o.Queue.Options.Flags(f)
 }

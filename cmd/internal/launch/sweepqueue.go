@@ -134,8 +134,8 @@ func (q *sweepQueue) singleton(job string, req engine.Request) (*queue.Singleton
 	}
 	if other := q.keys[one.Key]; other != "" {
 		return nil, program.Usagef("singleton: the rows %s and %s have the key %q, and with overlap: %s not both "+
-			"would run; "+
-			"name a parameter of the sweep in the key, or write overlap: queue", other, job, one.Key, one.Overlap)
+			"would run; name a parameter of the sweep in the key, or write overlap: "+
+			"queue", other, job, one.Key, one.Overlap)
 	}
 	q.keys[one.Key] = job
 	return one, nil

@@ -54,8 +54,7 @@ type Options struct {
 func (o *Options) settle() error {
 	if o.JSON && (o.Format != "" || o.Output != "" || o.Spreadsheet) {
 		return program.Usagef("--json prints one object on standard output; leave --format, --output and " +
-			"--spreadsheet out, " +
-			"or choose --format json for a plain array of the rows")
+			"--spreadsheet out, or choose --format json for a plain array of the rows")
 	}
 	if o.Format == "" {
 		switch ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(o.Output), ".")); {

@@ -70,14 +70,13 @@ markmill approve and deny answer the requests of jobs.`,
 			}},
 		{"steer", "Send a message to the agent that is working on a job", "Sends TEXT to the agent " +
 			"that is working on a step of a job, as markmill runs steer does for a run.\n" +
-			"The record says who sent it.", "0 it was handed over, " +
-			"2 no worker has the job, or no agent is working in it, 3 the queue cannot be reached.", false, false,
+			"The record says who sent it.", "0 it was handed over, 2 no worker has the job, or no agent is working " +
+			"in it, 3 the queue cannot be reached.", false, false,
 			func(ctx context.Context, q program.Queue, c jobCall) (int, error) {
 				return program.ExitPass, q.Steer(ctx, c.name, c.text)
 			}},
 		{"pause", "Pause a queue", "Keeps workers from taking jobs of a queue. Running jobs continue. markmill queue " +
-			"list " +
-			"shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false,
+			"list shows who paused it and why.", "0 it is paused, 2 usage, 3 the queue cannot be reached.", true, false,
 			func(ctx context.Context, q program.Queue, c jobCall) (int, error) {
 				return program.ExitPass, q.Pause(ctx, c.name, c.reason)
 			}},
@@ -170,8 +169,7 @@ Exit codes: 0 listed, 2 usage, 3 the queue cannot be reached.`,
 			for _, s := range states {
 				if !slices.Contains(queue.States, queue.State(s)) {
 					return program.Usagef("--state %s is not known; known: held, enqueued, unapproved, leased, "+
-						"running, "+
-						"completed, failed, canceled, dead", s)
+						"running, completed, failed, canceled, dead", s)
 				}
 				filter.States = append(filter.States, queue.State(s))
 			}

@@ -102,8 +102,7 @@ func answer(a *program.App, word string, o *jobqueue.Options, reply engine.Reply
 	}
 	if _, _, none := store.Find(word); none != nil {
 		return program.Usagef("there is neither a job nor a run %s; markmill queue list and markmill list show what "+
-			"there "+
-			"is", word)
+			"there is", word)
 	}
 	return answerRun(a, word, reply, asJSON)
 }

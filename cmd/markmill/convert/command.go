@@ -156,8 +156,7 @@ func convertForm(to, asked string) (string, error) {
 		}
 		if form = named.Option(); form == "" && asked == "" {
 			return "", program.Usagef("%s: the extension names no form; OUTPUT ends in .md, .ipynb, .qmd, .Rmd, .py, "+
-				".html, "+
-				"or is -, or --to names a form: %s", to, strings.Join(FormNames, ", "))
+				".html, or is -, or --to names a form: %s", to, strings.Join(FormNames, ", "))
 		}
 	}
 	if asked == "" {

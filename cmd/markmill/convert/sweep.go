@@ -23,8 +23,7 @@ func convertSweep(a *program.App, dir, to, form string) error {
 	}
 	if form != runview.FormHTML {
 		return program.Usagef("%s is a sweep, and becomes an HTML page only: name an OUTPUT that ends in .html; "+
-			"markmill "+
-			"notebook scraps writes its table", dir)
+			"markmill notebook scraps writes its table", dir)
 	}
 	page, err := sweep.Page(done, runs.StoreOfSweep(dir))
 	if err != nil {

@@ -207,8 +207,8 @@ func folders(a *program.App, words []string) ([]*lookup.Folder, error) {
 // diffFolders compares two folders, notebook by notebook.
 func diffFolders(a *program.App, opt DiffOptions, how diff.Options, folders []*lookup.Folder) error {
 	if opt.html || opt.format != "" {
-		return program.Usagef("--html and --format compare two notebooks; " +
-			"markmill review --html FILE makes a page of all notebooks of a branch")
+		return program.Usagef("--html and --format compare two notebooks; markmill review --html FILE makes a page " +
+			"of all notebooks of a branch")
 	}
 	d, err := lookup.CompareFolders(folders[0], folders[1], how)
 	if err != nil {

@@ -109,8 +109,8 @@ func gitInstall(a *program.App, setup *Setup, filterFlags string, markdown []str
 		return gitError(err)
 	}
 	if other != "" {
-		a.Tell("markmill: notebooks have the filter %s in this repository; "+
-			"under notebooks/ the filter markmill replaces it\n", other)
+		a.Tell("markmill: notebooks have the filter %s in this repository; under notebooks/ the filter markmill "+
+			"replaces it\n", other)
 	}
 	return program.Say(a.Stdout, "Git calls %s for notebooks, %s; the lines are in %s\n", executable, where(setup),
 		file)

@@ -37,8 +37,8 @@ Exit codes: 0 all objectives are met, or there are no data, 1 one is missed, 2 u
 			}
 			for _, name := range names {
 				if !slices.ContainsFunc(doc.Levels, func(l *index.Level) bool { return l.Notebook == name }) {
-					return program.Usagef("no run of %s in its window is kept; "+
-						"markmill list shows the notebooks that ran", name)
+					return program.Usagef("no run of %s in its window is kept; markmill list shows the notebooks "+
+						"that ran", name)
 				}
 			}
 			if asJSON {

@@ -96,8 +96,8 @@ Exit codes: 0 listed, 1 the records cannot be read or the time is over, 2 usage,
 	f.StringVar(&opt.base, "base", "", "only runs on this commit: a revision, or the beginning of an id")
 	f.IntVar(&opt.limit, "limit", 0, "at most so many; 0 lists all")
 	f.StringSliceVar(&opt.sort, "sort", nil,
-		"started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; "+
-			"--sort=-KEY has the largest first")
+		"started, finished, seconds, notebook, status, run, param:NAME or scrap:NAME; --sort=-KEY has the largest "+
+			"first")
 	f.BoolVar(&opt.stats, "stats", false, "show how often the runs of each notebook pass, how long they take, which "+
 		"are flaky")
 	f.StringVar(&opt.query, "query", "", "query the index of the runs in `SQL`, read-only")

@@ -43,8 +43,7 @@ copied files and network, unless it stands byte for byte in the commit that is c
 
 Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not there.`,
 		Example: "  claude mcp add markmill -- markmill mcp serve\n" +
-			"  codex mcp add markmill -- markmill mcp serve --repo " +
-			"/src/project",
+			"  codex mcp add markmill -- markmill mcp serve --repo /src/project",
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, _, err := a.Served(repo)
 			if err != nil {

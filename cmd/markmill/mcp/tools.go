@@ -185,11 +185,10 @@ func tools() []tool {
 				return answer{doc: doc}, err
 			}),
 		define("run", "Run a notebook", starts, "run",
-			"Run a notebook in a Git worktree of its own; the checkout stays as it is, but for "+
-				"the output notebook. Returns the verdict, and for a run that did not pass its cause: step, line, "+
-				"command, error, end of what was printed, fix. Uncommitted changes of other files count with "+
-				"dirty=include. A run "+
-				"that is blocked waits for a person.", (*server).runNotebook),
+			"Run a notebook in a Git worktree of its own; the checkout stays as it is, but for the output notebook. "+
+				"Returns the verdict, and for a run that did not pass its cause: step, line, command, error, end of "+
+				"what was printed, fix. Uncommitted changes of other files count with dirty=include. A run that is "+
+				"blocked waits for a person.", (*server).runNotebook),
 		define("show", "Show a run", reads, "run",
 			"Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
@@ -200,8 +199,7 @@ func tools() []tool {
 				return s.shown(ctx, run)
 			}),
 		define("show_output", "Show an output notebook", reads, "notebook",
-			"Show an output notebook: its steps, what they printed and their "+
-				"verdicts.",
+			"Show an output notebook: its steps, what they printed and their verdicts.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
 				path, err := s.existing(in.Notebook)
 				if err != nil {
@@ -297,16 +295,15 @@ func tools() []tool {
 				return answer{doc: doc, more: "Give a smaller limit."}, err
 			}),
 		define("query", "Query the index of runs", reads, "runs-query",
-			"Ask the index of the runs in SQL, read-only. Views: runs, steps, "+
-				"parameters, scraps, checks, tests, blockers, changes; SELECT name, sql FROM sqlite_schema shows "+
-				"their columns.",
+			"Ask the index of the runs in SQL, read-only. Views: runs, steps, parameters, scraps, checks, tests, "+
+				"blockers, changes; SELECT name, sql FROM sqlite_schema shows their columns.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
 				doc, err := s.Document(ctx, "list", "--json", "--query="+in.SQL)
 				return answer{doc: doc, more: "Choose fewer columns or rows."}, err
 			}),
 		define("review", "Review the branch", reads, "review",
-			"Show what the reviewer of this branch will see: weakened "+
-				"rules, contracts and tests first, then every notebook and output that differs.",
+			"Show what the reviewer of this branch will see: weakened rules, contracts and tests first, then every "+
+				"notebook and output that differs.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in reviewArgs) (answer, error) {
 				args := []string{"review", "--json"}
 				if in.Revisions != "" {
@@ -323,18 +320,18 @@ func tools() []tool {
 				return answer{doc: doc, more: "Give two revisions that are closer to each other."}, err
 			}),
 		define("outdated", "Run what is outdated", starts, "gate",
-			"Run every notebook whose output is not current, each "+
-				"to the output and with the parameters that it has: what makes the gate pass after a change of the "+
-				"code. Uncommitted changes count. Returns what the gate says afterwards.", (*server).runOutdated),
+			"Run every notebook whose output is not current, each to the output and with the parameters that it has: "+
+				"what makes the gate pass after a change of the code. Uncommitted changes count. Returns what the "+
+				"gate says afterwards.", (*server).runOutdated),
 		define("new_notebook", "Write a notebook", writes, "mcp-notebook",
-			"Write a notebook: with the given content, or "+
-				"from a template. One with mistakes is refused.", (*server).create),
+			"Write a notebook: with the given content, or from a template. One with mistakes is "+
+				"refused.", (*server).create),
 		define("edit_step", "Edit a step", writes, "mcp-notebook",
-			"Replace the code of one step of a notebook (Markdown "+
-				"or Jupyter); everything else stays. A mistake more is refused.", (*server).edit),
+			"Replace the code of one step of a notebook (Markdown or Jupyter); everything else stays. A mistake more "+
+				"is refused.", (*server).edit),
 		define("add_step", "Add a step", writes, "mcp-notebook",
-			"Add a step, with prose before it, to a notebook in "+
-				"Markdown; everything else stays. A mistake more is refused.", (*server).add),
+			"Add a step, with prose before it, to a notebook in Markdown; everything else stays. A mistake more is "+
+				"refused.", (*server).add),
 	}
 }
 

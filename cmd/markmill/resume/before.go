@@ -32,8 +32,7 @@ func runBefore(a *program.App, word, around, repository string) (*before, string
 	if err != nil {
 		if _, statErr := os.Stat(word); statErr == nil {
 			err = program.Usagef("%s is a path, and RUN is the id of a run that is kept here: unpack an archive, or "+
-				"copy a "+
-				"record, to %s", word, filepath.Join(files.Short(store.Path("")), "ID"))
+				"copy a record, to %s", word, filepath.Join(files.Short(store.Path("")), "ID"))
 		}
 		return nil, "", err
 	}
@@ -50,8 +49,7 @@ func runBefore(a *program.App, word, around, repository string) (*before, string
 	if base := run.Contract.BaseCommit; repo != nil && base != "" {
 		if _, err := repo.Resolve(base); err != nil {
 			return nil, "", program.Usagef("run %s cannot be continued: its base commit %s is not in the repository "+
-				"any more; "+
-				"run the notebook again", id, base)
+				"any more; run the notebook again", id, base)
 		}
 	}
 	return b, dir, nil

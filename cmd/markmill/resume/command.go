@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
@@ -29,17 +29,17 @@ func Command(a *program.App) *cobra.Command {
 	o := &resumeOptions{Options: launch.Defaults()}
 	c := &cobra.Command{
 		Use: "resume [RUN [OUTPUT]]", Short: "Continue an interrupted or failed run or sweep; --at and -p make a fork",
-		Long: `Makes a new run that continues RUN (default: the last one): an id, a part of one, last, a notebook (its last run), a
-sweep, or last-sweep.
+		Long: `Makes a new run that continues RUN (default: the last one): an id, a part of one, last, a notebook (its last
+run), a sweep, or last-sweep.
 
 A run that was interrupted (killed, ended by a signal, or stopped by a full disk) continues at its first unfinished
 step, in the worktree as it was then, with its recorded notebook. A run that failed continues at the first step that did
 not pass, with the notebook as it is now. A sweep runs the rows that are missing or failed; of attempts those that are
 missing.
 
---at STEP makes a fork of a run with any status: it carries over the steps before STEP, and runs STEP and the steps after
-it. So does -p, which gives a parameter another value. A fork has the recorded notebook, unless --notebook names another, and writes OUTPUT only
-where one is given.
+--at STEP makes a fork of a run with any status: it carries over the steps before STEP, and runs STEP and the steps
+after it. So does -p, which gives a parameter another value. A fork has the recorded notebook, unless --notebook names another, and
+writes OUTPUT only where one is given.
 
 Parameters, options and base commit are those of RUN. Secrets are in no record and must be given again with -p. Steps
 that passed are carried over with their results and proof. The run begins earlier, and says so, if an earlier step
@@ -67,7 +67,7 @@ Exit codes: as of run; 2 also when there is nothing to continue: a run that pass
 		"commit the change on a new branch `NAME` when the run passes (default: that of RUN, if RUN did not pass)")
 	program.RepoFlag(f, &o.Repo)
 	o.Sweep.WorkFlags(f)
-	o.Sweep.QueueFlags(f, "queue")
+	o.Sweep.QueueFlags(f)
 	a.ForceFlag(f)
 	o.ViewFlags(f)
 	return c
@@ -123,16 +123,10 @@ func resume(a *program.App, c *cobra.Command, word string, output []string, o *r
 	}
 	if around != "-" {
 		id, err := lastOf(store, word)
-		if err != nil {
-			if notebooks.FormOfName(word) == "" {
-				err = program.Usagef("%s is a path, and RUN is the id of a run that is kept here: unpack an archive, "+
-					"or copy "+
-					"a "+
-					"record, to %s", word, filepath.Join(files.Short(store.Path("")), "ID"))
-			}
+		if err != nil && notebooks.FormOfName(word) != "" {
 			return err
 		}
-		word = id
+		word = cmp.Or(id, word) // of an archive, runBefore says what it is to be
 	}
 	return resumeRun(c.Context(), a, word, around, output, o)
 }
@@ -149,7 +143,8 @@ func resumeRun(ctx context.Context, a *program.App, word, around string, output 
 	}
 	status := was.Status()
 	given, asked := o.Req.Given, o.Req
-	forks := o.at != "" || o.notebook != "" || asked.Branch != "" || !onlySecrets(was, given)
+	forks := o.at != "" || o.notebook != "" || !onlySecrets(was, given) ||
+		asked.Branch != "" && status == runs.Interrupted // which continues with its options alone
 	if status.Passed() && !forks {
 		return program.Usagef("run %s passed, and there is nothing left of it to do: give --at STEP, -p NAME=VALUE or "+
 			"--notebook FILE to make another run of it", was.ID)
@@ -182,7 +177,7 @@ func resumeRun(ctx context.Context, a *program.App, word, around string, output 
 		o.Req.Branch = asked.Branch
 	}
 	notebook := o.notebook
-	if notebook == "" && !status.Passed() && !interrupted && status != runs.Interrupted && o.at == "" {
+	if !forks && !interrupted {
 		notebook = notebookNow(a, was, b.root)
 	}
 	if notebook != "" {

@@ -141,8 +141,7 @@ func Conditions(words []string) ([]review.Condition, error) {
 				return nil, program.Usagef("--fail-on %s is not known; did you mean %s?", word, near)
 			}
 			return nil, program.Usagef("--fail-on %s is not known; known: %s, each with a minus before it to remove "+
-				"it, "+
-				"and none by itself", word, strings.Join(known, ", "))
+				"it, and none by itself", word, strings.Join(known, ", "))
 		}
 		if minus {
 			without[review.Condition(name)] = true

@@ -84,8 +84,7 @@ func (w *watching) run(ctx context.Context) error {
 	}
 	if repo == nil {
 		return program.Usagef("watch needs a Git repository: outside of one the steps work in the folder itself, and " +
-			"what " +
-			"they write cannot be told from a save")
+			"what they write cannot be told from a save")
 	}
 	w.source, w.outputs = repo, map[string]bool{w.StoreAt(repo.Root()).Dir: true, w.Cache(): true}
 	if w.output == "" {

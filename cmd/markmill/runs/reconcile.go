@@ -111,8 +111,7 @@ func oldRefs(ctx context.Context, a *program.App, src *worktree.Source, store ru
 			only++
 		}
 	}
-	a.Tell("the repository has %s below refs/markmill/runs, from runs fetch; "+
-		"the commits of %d are in no record.\n"+
+	a.Tell("the repository has %s below refs/markmill/runs, from runs fetch; the commits of %d are in no record.\n"+
 		"markmill runs maintain reconcile --remove-refs removes all of them\n", plain.Counted(len(ids), "ref"), only)
 	return nil
 }

@@ -157,8 +157,7 @@ func submit(ctx context.Context, a *program.App, path, output string, o *submitO
 	}
 	if repo == nil {
 		return program.Usagef("a job needs a Git repository: a worker starts from a commit, and another one " +
-			"continues from " +
-			"what the first has changed; submit from a repository, or name it with --repo")
+			"continues from what the first has changed; submit from a repository, or name it with --repo")
 	}
 	r.Req.MadeOf, r.Req.Path, r.Req.Repository = madeOf, program.Name(path), repo.Root()
 	if r.Req.Source, err = a.Runnable(path, src, given); err != nil {
@@ -169,8 +168,7 @@ func submit(ctx context.Context, a *program.App, path, output string, o *submitO
 	}
 	if several, err := r.Attempts(eng); err != nil || several {
 		return errors.Join(err, program.Usagef("a job is one run, and %s asks for several attempts; markmill run "+
-			"--attempts "+
-			"compares them", path))
+			"--attempts compares them", path))
 	}
 	plan, output, err := launch.Plan(ctx, a, eng, path, output, r)
 	if err == nil {
@@ -213,8 +211,7 @@ func spec(a *program.App, plan *engine.Plan, eng *engine.Engine, repo *worktree.
 	for _, g := range req.Given { // a secret of the environment is not among them
 		if !slices.ContainsFunc(keeps, func(k runs.GivenData) bool { return k.Name == g.Name }) {
 			return nil, program.Usagef("parameter %s is a secret, or contains one, and secrets are not sent: declare "+
-				"its "+
-				"env:, and set that variable where the worker runs", g.Name)
+				"its env:, and set that variable where the worker runs", g.Name)
 		}
 	}
 	base, err := repo.Resolve(cmp.Or(req.Base, "HEAD"))

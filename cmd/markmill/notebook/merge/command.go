@@ -119,8 +119,7 @@ func (o *mergeOptions) settle(words []string) error {
 	if !o.driver {
 		if len(words) != 3 {
 			return program.Usagef("markmill notebook merge takes BASE OURS THEIRS, and got %d: %s; see markmill "+
-				"notebook "+
-				"merge --help",
+				"notebook merge --help",
 				len(words), strings.Join(words, " "))
 		}
 		for _, w := range words {
@@ -133,8 +132,7 @@ func (o *mergeOptions) settle(words []string) error {
 	}
 	if len(words) < 5 || len(words) > 8 || o.output != "" {
 		return program.Usagef("markmill notebook merge --driver takes BASE OURS THEIRS SIZE PATH [LABELS] and no "+
-			"--output, "+
-			"and got %d words: %s", len(words), strings.Join(words, " "))
+			"--output, and got %d words: %s", len(words), strings.Join(words, " "))
 	}
 	var err error
 	if o.size, err = strconv.Atoi(words[3]); err != nil {

@@ -310,14 +310,13 @@ func merge(ctx context.Context, clone *engine.Clone, src *worktree.Source, base,
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, &notebooks.Error{Kind: notebooks.KindProvider,
-			Msg: "review --merge needs the git program, 2.38 or newer, " +
-				"and none is on PATH", Err: err}
+			Msg: "review --merge needs the git program, 2.38 or newer, and none is on PATH", Err: err}
 	case errors.As(err, &ended) && ended.ExitCode() == 1 && len(names) > 1:
 		m.conflicts = names[1:]
 	case errors.As(err, &ended) && ended.ExitCode() == 129: // git's exit code for an unknown option
 		return nil, &notebooks.Error{Kind: notebooks.KindProvider,
-			Msg: "review --merge needs Git 2.38 or newer: this one's " +
-				"merge-tree writes no tree", Hint: "git version shows which it is", Err: err}
+			Msg: "review --merge needs Git 2.38 or newer: this one's merge-tree writes no " +
+				"tree", Hint: "git version shows which it is", Err: err}
 	case err != nil:
 		return nil, &notebooks.Error{Kind: notebooks.KindInput, Msg: fmt.Sprintf("%s and %s cannot be merged: %v",
 			base.Name, head.Name, err), Err: err}
