@@ -239,12 +239,18 @@ func (d *jupyterDriver) work(number int, request func() (exit int, err error)) {
 			d.killUnresponsive()
 			return
 		}
-		select {
-		case d.s.answers <- answer{number: number, exit: exit, err: err}:
-		case <-d.s.closed:
-		}
+		d.answer(answer{number: number, exit: exit, err: err})
 	})
 }
+
+func (d *jupyterDriver) answer(a answer) {
+	select {
+	case d.s.answers <- a:
+	case <-d.s.closed:
+	}
+}
+
+func (d *jupyterDriver) flush() { d.answer(answer{last: true}) }
 
 // killUnresponsive ends a kernel that lost its sockets. Usually it has exited and is about to be reaped.
 func (d *jupyterDriver) killUnresponsive() {
@@ -253,13 +259,6 @@ func (d *jupyterDriver) killUnresponsive() {
 	case <-d.s.closed:
 	case <-time.After(d.s.o.Grace):
 		d.s.child.KillGroup()
-	}
-}
-
-func (d *jupyterDriver) flush() {
-	select {
-	case d.s.answers <- answer{last: true}:
-	case <-d.s.closed:
 	}
 }
 

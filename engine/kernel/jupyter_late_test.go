@@ -24,6 +24,6 @@ func TestJupyterLateResults(t *testing.T) {
 	h := start(t, NewJupyter(jupyter.Spec{Name: "late", Language: "none",
 		Argv: []string{"env", python, "-I", script, "{connection_file}"}}))
 	for _, code := range []string{"one", "two", "three"} {
-		h.ok(code, code+"\n")
+		h.ok(code, code+"\nlater\n")
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Elsewhere says which command does what a word stands for that is no command: a word of other programs, or the words
-// of a command line below a group. {1} and {2} stand for the first arguments, {} for those that are left. A {1} without an
-// argument is left out, and so is the = before a {2}.
+// of a command line below a group. {1} and {2} stand for the first arguments, {} for those that are left. A {1}
+// without an argument is left out, and so is the = before a {2}.
 var Elsewhere = map[string]string{
 	"alert": "health alerts list", "alerts": "health alerts {}", "agents": "agent {}", "bisect": "notebook bisect {}",
 	"clean": "runs prune", "compare": "diff --values {}", "digest": "health digest {}", "execute": "run {}",

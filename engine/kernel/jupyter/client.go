@@ -461,20 +461,31 @@ func over(c <-chan struct{}) bool {
 	}
 }
 
-// Quiet discards messages until the kernel has answered a new request: after an interrupt, nothing of the old request
-// may be attributed to the next.
+// Quiet hands on what still comes of the old request until the kernel has answered a new one: after an interrupt,
+// nothing of the old request may be attributed to the next. Where something came late, more may follow: then it asks
+// again, a few times, for what the old request left running may print for ever.
 func (k *Client) Quiet(ctx context.Context, print func(Output)) error {
-	answered, idle := false, false
-	err := k.ask(ctx, "kernel_info_request", struct{}{}, func(id string, a arrival) bool {
-		if a.from == k.iopub {
-			idle = k.published(a.Message, id, print) || idle
-		} else {
-			answered = answered || a.Parent == id
+	late := true
+	for round := 0; late && round < quietRounds; round++ {
+		late = false
+		answered, idle := false, false
+		err := k.ask(ctx, "kernel_info_request", struct{}{}, func(id string, a arrival) bool {
+			if a.from == k.iopub {
+				idle = k.published(a.Message, id, func(o Output) { late = true; print(o) }) || idle
+			} else {
+				answered = answered || a.Parent == id
+			}
+			return answered && idle
+		})
+		if err != nil && ctx.Err() != nil {
+			return errors.Join(errors.New("the kernel does not answer"), err)
 		}
-		return answered && idle
-	})
-	if err != nil && ctx.Err() != nil {
-		return errors.Join(errors.New("the kernel does not answer"), err)
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
+
+// quietRounds is how often Quiet asks at most.
+const quietRounds = 10

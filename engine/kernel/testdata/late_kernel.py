@@ -1,4 +1,5 @@
-"""A kernel that publishes the result of a request after its reply and its idle state, before it answers the next one.
+"""A kernel that publishes two outputs of a request after its reply and its idle state: one before each of the next two
+answers.
 
 It speaks ZMTP and Jupyter's protocol with the standard library alone, one request at a time.
 """
@@ -49,14 +50,15 @@ def send(channel, kind, parent, content):
 
 def request(parts):
     header, _, _, content = (json.loads(part) for part in parts[parts.index(b"<IDS|MSG>") + 2 :][:4])
-    while late:
-        send("iopub", *late.pop())
+    if late:
+        send("iopub", *late.pop(0))
     send("iopub", "status", header, {"execution_state": "busy"})
     if header["msg_type"] == "kernel_info_request":
         send("shell", "kernel_info_reply", header, {"implementation": "late", "language_info": {"name": "none"}})
     elif header["msg_type"] == "execute_request":
         result = {"execution_count": 1, "metadata": {}, "data": {"text/plain": content["code"]}}
         late.append(("execute_result", header, result))
+        late.append(("stream", header, {"name": "stdout", "text": "later\n"}))
         send("shell", "execute_reply", header, {"status": "ok", "execution_count": 1})
     send("iopub", "status", header, {"execution_state": "idle"})
 

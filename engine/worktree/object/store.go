@@ -223,15 +223,6 @@ type loose struct {
 	io.Closer
 }
 
-// Get is Read of an object that the run must have.
-func (s *Store) Get(d Digest) (kind string, data []byte, err error) {
-	kind, data, ok, err := s.Read(d)
-	if !ok && err == nil {
-		err = fmt.Errorf("object %s is not one of the run's", s.Format.OID(d))
-	}
-	return kind, data, err
-}
-
 // Replaced notes that a tree was replaced: if it comes back and is of the base, it is no object of the run.
 func (s *Store) Replaced(tree Digest) {
 	if !s.Known[tree] {
