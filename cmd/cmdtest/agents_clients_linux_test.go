@@ -21,23 +21,23 @@ import (
 	"markmill/runs"
 )
 
-// agentClients are the agents as clients of markmill mcp serve: the files of their configuration below their home, with
-// the lines of docs/mcp.md, and how they are started.
+// agentClients are the agents as clients of markmill mcp serve: the files of their configuration below their home, to
+// which markmill mcp install adds its lines, and how they are started.
 var agentClients = map[string]struct {
 	args  []string
 	env   []string
 	files map[string]string
+	added string // to the file that markmill mcp install wrote
 	hook  string // the file of the Stop hook, "" where the agent has none that is tried
 }{
 	"claude": {
-		args: []string{"-p", "--strict-mcp-config", "--mcp-config", "{HOME}/mcp.json", "--allowedTools",
+		args: []string{"-p", "--strict-mcp-config", "--mcp-config", "{REPO}/.mcp.json", "--allowedTools",
 			"mcp__markmill"},
 		env: []string{"ANTHROPIC_BASE_URL={URL}", "ANTHROPIC_API_KEY=none", "CLAUDE_CONFIG_DIR={HOME}",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ENABLE_TOOL_SEARCH=false",
 			// The first request waits for the server, however busy the machine is.
 			"MCP_TIMEOUT=120000", "MCP_CONNECT_TIMEOUT_MS=120000", "MCP_CONNECTION_NONBLOCKING=0"},
-		files: map[string]string{"mcp.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp", "serve"]}`},
-		hook:  "settings.json",
+		hook: "settings.json",
 	},
 	"codex": {
 		args: []string{"exec", "--dangerously-bypass-hook-trust", "-"},
@@ -48,14 +48,9 @@ model_provider = "scripted"
 name = "scripted"
 base_url = "{URL}/v1"
 wire_api = "responses"
-LINE [mcp_servers.markmill]
-LINE command = "markmill"
-LINE args = ["mcp", "serve"]
-LINE tool_timeout_sec = 3600
-default_tools_approval_mode = "approve"
-startup_timeout_sec = 120
 `},
-		hook: "hooks.json",
+		added: "default_tools_approval_mode = \"approve\"\nstartup_timeout_sec = 120\n",
+		hook:  "hooks.json",
 	},
 	"gemini": {
 		args: []string{"--skip-trust", "--yolo", "-m", "gemini-2.5-pro"},
@@ -63,8 +58,7 @@ startup_timeout_sec = 120
 			"GEMINI_CLI_TRUST_WORKSPACE=true"},
 		files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
 			`"telemetry":{"enabled":false},"privacy":{"usageStatisticsEnabled":false},` +
-			`"general":{"disableAutoUpdate":true,"disableUpdateNag":true}}`,
-			"repo:.gemini/settings.json": `LINE {"mcpServers": {"markmill": {"command": "markmill", "args": ["mcp", "serve"], "ti`},
+			`"general":{"disableAutoUpdate":true,"disableUpdateNag":true}}`},
 	},
 	"opencode": {
 		args: []string{"run", "--model", "scripted/scripted", "Fix task.md."},
@@ -73,12 +67,11 @@ startup_timeout_sec = 120
 		files: map[string]string{".config/opencode/opencode.json": `{"autoupdate": false, "share": "disabled",
 			"small_model": "scripted/scripted",
 			"provider": {"scripted": {"npm": "@ai-sdk/openai-compatible", "name": "scripted",
-			"options": {"baseURL": "{URL}/v1", "apiKey": "none"}, "models": {"scripted": {"name": "scripted"}}}}}`,
-			"repo:opencode.json": `LINE {"mcp": `},
+			"options": {"baseURL": "{URL}/v1", "apiKey": "none"}, "models": {"scripted": {"name": "scripted"}}}}}`},
 	},
 }
 
-// TestAgentsAsClients: the real agents, with the lines of docs/mcp.md and a scripted model, run a notebook over
+// TestAgentsAsClients: the real agents, set up by markmill mcp install and with a scripted model, run a notebook over
 // markmill mcp serve, read why it failed, mend it, run it again, look at the change, and cannot approve another. Sent
 // back by their Stop hook while an output is outdated, claude and codex run it, and may stop.
 func TestAgentsAsClients(t *testing.T) {
@@ -116,7 +109,7 @@ func TestAgentsAsClients(t *testing.T) {
 			if agentClients[p.backend].hook == "" {
 				return
 			}
-			c.append("task.md", "\nMore.\n\n```bash {#more}\ntrue\n```\n")
+			appendTo(t, filepath.Join(c.root, "task.md"), "\nMore.\n\n```bash {#more}\ntrue\n```\n")
 			if c.gate() == nil {
 				t.Fatal("the gate does not object before")
 			}
@@ -169,30 +162,32 @@ func (c *agentClient) talk(scenario, hook string) string {
 	t, how, home := c.t, agentClients[c.name], c.t.TempDir()
 	t.Helper()
 	c.body = nil
-	fill := strings.NewReplacer("{HOME}", home, "{URL}", c.server.Base(scenario))
+	fill := strings.NewReplacer("{HOME}", home, "{REPO}", c.root, "{URL}", c.server.Base(scenario))
 	files := map[string]string{how.hook: hook}
 	for name, text := range how.files {
 		files[name] = text
 	}
 	delete(files, "")
 	for name, text := range files {
-		var lines []string
-		for line := range strings.SplitSeq(text, "\n") {
-			if documented, ok := strings.CutPrefix(line, "LINE "); ok {
-				line = docLine(t, documented)
-			}
-			lines = append(lines, fill.Replace(line))
-		}
 		path := filepath.Join(home, name)
-		if below, ok := strings.CutPrefix(name, "repo:"); ok {
-			path = filepath.Join(c.root, below)
-		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(fill.Replace(text)), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	env := append(os.Environ(), "HOME="+home, "PWD="+c.root)
+	for _, word := range how.env {
+		env = append(env, fill.Replace(word))
+	}
+	install := exec.Command(builtProgram(t), "mcp", "install", c.name)
+	install.Dir, install.Env = c.root, env
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if how.added != "" {
+		appendTo(t, filepath.Join(home, "config.toml"), how.added)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -201,11 +196,7 @@ func (c *agentClient) talk(scenario, hook string) string {
 		args = append(args, fill.Replace(word))
 	}
 	cmd := exec.CommandContext(ctx, c.program, args...)
-	cmd.Dir, cmd.Stdin = c.root, strings.NewReader("Fix task.md.")
-	cmd.Env = append(os.Environ(), "HOME="+home, "PWD="+c.root)
-	for _, word := range how.env {
-		cmd.Env = append(cmd.Env, fill.Replace(word))
-	}
+	cmd.Dir, cmd.Env, cmd.Stdin = c.root, env, strings.NewReader("Fix task.md.")
 	out, err := cmd.CombinedOutput()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,15 +232,15 @@ func (c *agentClient) gate() error {
 	return cmd.Run()
 }
 
-func (c *agentClient) append(name, text string) {
-	c.t.Helper()
-	f, err := os.OpenFile(filepath.Join(c.root, name), os.O_APPEND|os.O_WRONLY, 0)
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.WriteString(text)
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 

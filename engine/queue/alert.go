@@ -21,6 +21,7 @@ const (
 	AboutRun        = "run"
 	AboutCheck      = "check"
 	AboutExpression = "expression"
+	AboutTest       = "test" // the message of a person who tries a target; its event and its state are called so, too
 )
 
 // Alert is one transition that targets are told of. Its id is computed from the series, the subject, the run, and the
@@ -34,9 +35,9 @@ type Alert struct {
 	Run      runs.RunID `json:"run_id"`         // "" for a job that left no record
 	Job      string     `json:"job,omitzero"`   // that left no record
 	Time     time.Time  `json:"time"`           // when the run ended
-	About    string     `json:"about"`          // run, check, expression
+	About    string     `json:"about"`          // run, check, expression, test
 	Name     string     `json:"name"`           // of the check; the expression; "" for the run
-	Event    string     `json:"event"`          // fail, warn, critical, recover, holds
+	Event    string     `json:"event"`          // fail, warn, critical, recover, holds, test
 	Before   string     `json:"before"`         // the state before; "" is not known
 	State    string     `json:"state"`          // the state now
 	Value    codec.Raw  `json:"value,omitzero"` // number that a check measured
@@ -60,6 +61,9 @@ func (a *Alert) Of() string {
 
 // Words returns what has happened in one line, without the name of the notebook.
 func (a *Alert) Words() string {
+	if a.About == AboutTest {
+		return a.Message
+	}
 	name := a.About
 	if a.Name != "" {
 		name += " " + a.Name

@@ -109,6 +109,7 @@ var writers = []writer{
 // chooses.
 var settled = []writer{
 	{"cmd/markmill/agent/admit.go", "markmill.yaml, for agents admit"},
+	{"cmd/markmill/mcp/install.go", "configurations of agents, for mcp install"},
 	{"cmd/markmill/git/attributes.go", "attributes, for git install"},
 	{"cmd/internal/maintenance/schedule.go", "units of systemd, for schedule install"},
 	{"cmd/markmill/notebook/merge/command.go", "the file that Git gives its merge driver"},

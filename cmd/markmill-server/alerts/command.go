@@ -15,13 +15,13 @@ import (
 
 func Command(a *program.App) *cobra.Command {
 	var o jobqueue.Options
-	c := help.GroupOf("alerts", "List, show, retry, mute and deliver the alerts of runs",
+	c := help.GroupOf("alerts", "List, show, retry, mute, test and deliver the alerts of runs",
 		"Shows and delivers alerts. docs/alerts.md describes how a notebook says what triggers one and who receives "+
 			"it.")
 	o.Flags(c.PersistentFlags())
 	program.RepoFlag(c.PersistentFlags(), &o.Repo)
 	c.AddCommand(alertsList(a, &o), alertsDeliver(a, &o), alertsShow(a, &o), alertsRetry(a, &o),
-		alertsMute(a, &o), alertsUnmute(a, &o), alertsMutes(a, &o))
+		alertsMute(a, &o), alertsUnmute(a, &o), alertsMutes(a, &o), alertsTest(a, &o))
 	return c
 }
 

@@ -23,7 +23,8 @@ import (
 
 func Command(a *program.App) *cobra.Command {
 	return help.GroupOf("mcp", "Offer notebooks and runs to a coding agent (Model Context Protocol)",
-		"docs/mcp.md has the tools, and the lines that configure agents.", mcpServe(a), mcpWrite(a))
+		"docs/mcp.md has the tools, and the lines that configure agents.", mcpServe(a), mcpInstall(a), mcpUninstall(a),
+		mcpWrite(a))
 }
 
 func mcpServe(a *program.App) *cobra.Command {
@@ -42,7 +43,7 @@ copied files and network, unless it stands byte for byte in the commit that is c
 --allow lifts parts of that: unsandboxed, in-place, secrets, copy, network.
 
 Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not there.`,
-		Example: "  claude mcp add markmill -- markmill mcp serve\n" +
+		Example: "  markmill mcp install claude\n" +
 			"  codex mcp add markmill -- markmill mcp serve --repo /src/project",
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, _, err := a.Served(repo)

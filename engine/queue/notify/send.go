@@ -61,7 +61,10 @@ func headline(a *queue.Alert) string {
 		name += " (" + a.By + ")"
 	}
 	mark := "ALERT"
-	if !a.Bad() {
+	switch {
+	case a.About == queue.AboutTest:
+		mark = "TEST"
+	case !a.Bad():
 		mark = "RECOVERED"
 	}
 	return fmt.Sprintf("%s %s: %s", mark, oneLine(name), oneLine(a.Words()))
