@@ -1,6 +1,12 @@
 package repo
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,48 +24,51 @@ type History struct {
 
 // Between returns the history that the commit newest has and old has not. A shallow clone ends where it is cut.
 func (s *Repo) Between(old, newest object.OID) (*History, error) {
-	w := s.walk()
-	from, ok := s.Format.Parse(old)
-	to, also := s.Format.Parse(newest)
-	if !ok || !also {
-		return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root, Msg: "not the names of commits: " +
-			string(old) + ", " + string(newest)}
-	}
-	first, err := w.commit(from)
+	out, err := s.history(old, newest, "rev-list", "--topo-order", "--reverse", "--parents", string(newest),
+		"^"+string(old))
 	if err != nil {
 		return nil, err
 	}
-	before, err := w.below([]*painted{first})
-	if err != nil {
-		return nil, err
-	}
-	before[from] = true
-	h, at, todo := &History{}, map[object.Digest]int{}, []object.Digest{to}
-	for len(todo) > 0 { // a commit is listed after all of its parents are
-		id := todo[len(todo)-1]
-		if _, listed := at[id]; listed || before[id] {
-			todo = todo[:len(todo)-1]
-			continue
-		}
-		c, err := w.commit(id)
-		if err != nil {
-			return nil, err
-		}
+	h, at := &History{}, map[string]int{}
+	for line := range strings.Lines(string(out)) {
+		ids := strings.Fields(line)
 		var parents []int
-		ready := true
-		for _, p := range c.parents {
-			if i, listed := at[p]; listed {
+		for _, id := range ids[1:] {
+			if i, listed := at[id]; listed {
 				parents = append(parents, i)
-			} else if !before[p] {
-				todo, ready = append(todo, p), false
 			}
 		}
-		if ready {
-			at[id] = len(h.Commits)
-			h.Commits, h.Parents = append(h.Commits, s.Format.OID(id)), append(h.Parents, parents)
-		}
+		at[ids[0]] = len(h.Commits)
+		h.Commits, h.Parents = append(h.Commits, object.OID(ids[0])), append(h.Parents, parents)
 	}
 	return h, nil
+}
+
+// MergeBase returns the best common ancestor of two commits: the newest of several.
+func (s *Repo) MergeBase(a, b object.OID) (object.OID, error) {
+	out, err := s.history(a, b, "merge-base", string(a), string(b))
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 && len(out) == 0 {
+		e := &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+			Msg:  fmt.Sprintf("the commits %.12s and %.12s have no common ancestor here", a, b),
+			Hint: "BASE..HEAD compares the two as they are"}
+		if len(readLines(filepath.Join(s.common, "shallow"))) > 0 {
+			e.Hint = "the clone is shallow: `git fetch --unshallow` brings the rest (in CI: fetch-depth: 0)"
+		}
+		return "", e
+	}
+	return object.OID(bytes.TrimSpace(out)), err
+}
+
+// history asks Git about the history of two commits. It follows no replaced object, as no other reader here does.
+// go-git's merge base fails in shallow clones, and took 6.3 s for 50,000 commits where Git takes 0.1 s.
+func (s *Repo) history(a, b object.OID, args ...string) ([]byte, error) {
+	for _, id := range []object.OID{a, b} {
+		if _, ok := s.Format.Parse(id); !ok {
+			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: s.root,
+				Msg: fmt.Sprintf("%q is not the name of a commit", id)}
+		}
+	}
+	return RunGit(context.Background(), s.root, []string{"GIT_NO_REPLACE_OBJECTS=1"}, nil, args...)
 }
 
 // Commit is what people read of a commit.
