@@ -2,6 +2,6 @@
 // branch (Branch), and the removal of runs' refs (DeleteRefs).
 //
 // Objects are read by package object, and by go-git where that finds nothing; the Git program is asked only for what
-// neither can do. Refs are read here: go-git fails as a whole when one ref is broken. Nothing that a write leaves half
-// done stays: Tidy removes it.
+// neither can do, and about the history (Between, MergeBase), where it is faster. Refs are read here: go-git fails as a
+// whole when one ref is broken. Nothing that a write leaves half done stays: Tidy removes it.
 package repo
