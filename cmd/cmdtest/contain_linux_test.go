@@ -87,7 +87,7 @@ func against(t *testing.T, front string, uid int) {
 	segment := strings.TrimSpace(string(made[strings.LastIndexByte(string(made), ' ')+1:]))
 	defer func() { as("ipcrm", "-m", segment).Run() }()
 	notebook := fmt.Sprintf(
-		"---\n%s\n---\n\n```bash {#a}\nset +e\nprlimit --pid %[2]d --nofile=77:77 && echo OUT limit\nrenice -n 7 -p "+
+		"---\n%s\n---\n\n```bash {#a}\nset +e\nprlimit --pid %[2]d --nofile=77:77 && echo OUT limit\nrenice -n 19 -p "+
 			"%[2]d && echo OUT priority\ntaskset -p 1 %[2]d && echo OUT place\n"+
 			"ipcrm -m %[3]s && echo OUT segment\nnice -n 3 prlimit --nofile=50 true && echo own\n```\n", front,
 		sleep.Process.Pid,
