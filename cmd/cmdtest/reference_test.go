@@ -30,10 +30,10 @@ func describe(b *strings.Builder, c *cobra.Command) {
 		return
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
-	text := c.Long
+	text := help.Text(c, true)
 	switch text {
-	case "":
-		text = c.Short + "."
+	case c.Short:
+		text += "."
 	case help.ForAgents:
 		text = c.Short + ": [for-agents.md](for-agents.md)."
 	}

@@ -155,11 +155,8 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 		width = helpWidth
 	}
 	var b strings.Builder
-	text := c.Long
-	if text == "" {
-		text = c.Short
-	}
-	b.WriteString(strings.TrimSpace(text) + "\n")
+	whole, _ := c.Flags().GetBool(HelpAll) // false where there is no such option
+	b.WriteString(Text(c, whole) + "\n")
 	if isTopic(c) {
 		helpCommands(&b, c)
 		io.WriteString(w, b.String())
@@ -176,7 +173,7 @@ func writeHelp(w io.Writer, c *cobra.Command, width int) {
 		b.WriteString("\nExamples:\n" + c.Example + "\n")
 	}
 	helpCommands(&b, c)
-	helpOptions(&b, c, width)
+	helpOptions(&b, c, width, whole)
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n`%s COMMAND --help` describes a command", c.CommandPath())
 		b.WriteString(".\n")
@@ -224,6 +221,23 @@ func helpCommands(b *strings.Builder, c *cobra.Command) {
 // HelpAll is the option that shows every option of a command which has many.
 const HelpAll = "help-all"
 
+// More is the annotation of a command that holds what only --help-all says of it, and its documentation.
+const More = "more"
+
+// Text is what the help of a command says before the usage.
+func Text(c *cobra.Command, whole bool) string {
+	text := strings.TrimSpace(c.Long)
+	if text == "" {
+		return c.Short
+	}
+	more := c.Annotations[More]
+	if more == "" || !whole {
+		return text
+	}
+	before, codes, _ := strings.Cut(text, "\n\nExit codes:")
+	return before + "\n\n" + more + "\n\nExit codes:" + codes
+}
+
 // HelpAllFlag adds --help-all to a command with many options.
 func HelpAllFlag(c *cobra.Command) {
 	c.Flags().Bool(HelpAll, false, "show all options, papermill's among them")
@@ -254,8 +268,7 @@ func ShownOptions(c *cobra.Command, untitled string, whole bool) (all map[string
 }
 
 // helpOptions lists the options of a command.
-func helpOptions(b *strings.Builder, c *cobra.Command, width int) {
-	whole, _ := c.Flags().GetBool(HelpAll) // false where there is no such option
+func helpOptions(b *strings.Builder, c *cobra.Command, width int, whole bool) {
 	all, out := ShownOptions(c, "Options", whole)
 	for _, g := range out {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -132,7 +132,7 @@ func (o *WorkOptions) Flags(f *pflag.FlagSet, req *engine.Request) {
 	o.StepFlags(f, req)
 	f.StringVar(&req.Base, "base", "", "revision `REV` that the worktree is made of (default HEAD)")
 	f.StringVar(&o.Dirty, "dirty", string(engine.DirtyIgnore),
-		"uncommitted changes: ignore, include (take them along), block")
+		"`WHAT` becomes of uncommitted changes: ignore, include (take them along), block")
 }
 
 // StepFlags are the options for how steps run.

@@ -31,8 +31,7 @@ var sweepFlags = []string{"matrix", "table", "include", "exclude", "max-runs", "
 // WorkFlags are the options of how the runs of a sweep go on.
 func (o *sweepOptions) WorkFlags(f *pflag.FlagSet) {
 	f.IntVarP(&o.work.Jobs, "jobs", "j", 0,
-		"how many runs of a sweep go on at once, at most as many as there are processors, or how many attempts "+
-			"(default: as many as there are processors)")
+		"do `N` runs of a sweep, or attempts, at once (default and most: one for each processor)")
 	f.IntVar(&o.work.MaxFailures, "max-failures", 0, "start no more runs of a sweep after `N` did not pass")
 	f.BoolVar(&o.work.FailFast, "fail-fast", false,
 		"interrupt a sweep at the first run that does not pass")

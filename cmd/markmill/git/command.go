@@ -15,14 +15,9 @@ import (
 )
 
 func Command(a *program.App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "git", Short: "set up Git for notebooks: readable diffs, merges by step, no outputs in commits",
-		Args: help.KnownCommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(gitInstallCommand(a), gitUninstallCommand(a), gitStatusCommand(a), gitFilterCommand(a),
-		gitTextCommand(a))
-	return c
+	return help.GroupOf("git", "set up Git for notebooks: readable diffs, merges by step, no outputs in commits",
+		"Sets up Git for notebooks: diffs that can be read, merges by step, and commits without outputs.",
+		gitInstallCommand(a), gitUninstallCommand(a), gitStatusCommand(a), gitFilterCommand(a), gitTextCommand(a))
 }
 
 // gitSetupFlags adds the options that say where Git is set up.

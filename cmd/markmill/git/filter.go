@@ -18,7 +18,7 @@ import (
 func gitFilterCommand(a *program.App) *cobra.Command {
 	var markdown bool
 	c := &cobra.Command{
-		Use: "filter", Short: "Git's clean filter, one process for each Git command",
+		Use: "filter", Hidden: true, Short: "Git's clean filter, one process for each Git command",
 		Long: `Removes the outputs of notebooks that Git adds, and gives back what Git checks out as it is. Git starts it by
 filter.markmill.process of its configuration. It uses version 2 of Git's filter protocol (gitattributes), so
 one process serves all files of a command.
@@ -72,7 +72,7 @@ func clean(a *program.App, path string, src []byte, options *strip.StripOptions)
 func gitTextCommand(a *program.App) *cobra.Command {
 	var stripping bool
 	c := &cobra.Command{
-		Use: "textconv FILE", Short: "Print a Jupyter notebook as a text, for Git to compare",
+		Use: "textconv FILE", Hidden: true, Short: "Print a Jupyter notebook as a text, for Git to compare",
 		Long: `Prints a Jupyter notebook as text that can be compared by lines: the cells and the text of their outputs,
 without counts, ids and the metadata of a session. With --strip it leaves out what markmill notebook strip removes
 with the same options. Git starts it by diff.markmill.textconv and diff.markmill-source.textconv of its

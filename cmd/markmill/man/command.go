@@ -72,9 +72,9 @@ func manPage(c *cobra.Command) string {
 			b.WriteString(".B " + roff(c.CommandPath()) + " COMMAND\n")
 		}
 	}
-	text := c.Long
-	if text == "" {
-		text = c.Short + "."
+	text := help.Text(c, true)
+	if text == c.Short {
+		text += "."
 	}
 	b.WriteString(".SH DESCRIPTION\n")
 	before, codes, coded := strings.Cut(text, "Exit codes: ")

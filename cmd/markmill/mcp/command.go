@@ -23,8 +23,8 @@ import (
 
 func Command(a *program.App) *cobra.Command {
 	return help.GroupOf("mcp", "Offer notebooks and runs to a coding agent (Model Context Protocol)",
-		"docs/mcp.md has the tools, and the lines that configure agents.", mcpServe(a), mcpInstall(a), mcpUninstall(a),
-		mcpWrite(a))
+		"Offers notebooks and runs to coding agents, by the Model Context Protocol. docs/mcp.md has the tools.",
+		mcpServe(a), mcpInstall(a), mcpUninstall(a), mcpWrite(a))
 }
 
 func mcpServe(a *program.App) *cobra.Command {

@@ -22,17 +22,8 @@ import (
 	"markmill/render/jupyter"
 )
 
-func Command(a *program.App) *cobra.Command {
-	o := &launch.Options{}
-	c := &cobra.Command{
-		Use: "run NOTEBOOK [OUTPUT]", Short: "Run a notebook in a worktree of its own and keep the proof",
-		Long: `Runs the steps of a notebook one by one, in live interpreters, inside an isolated Git worktree
-of the base commit (outside a repository: in the current folder). The record of the run, with the diffs,
-logs and scraps, is kept under .markmill/runs; the output notebook is written to OUTPUT too, when
-it is given (- for standard output). An OUTPUT that ends in .ipynb is a Jupyter notebook, one in .md
-is Markdown. Without an ending a Jupyter notebook leaves a Jupyter notebook, all others leave Markdown.
-
-With --matrix or --table it is a sweep: a run for each combination of values, or each row, which share the
+// runMore is what --help-all says besides.
+const runMore = `With --matrix or --table it is a sweep: a run for each combination of values, or each row, which share the
 processors. A table of them is printed at the end. OUTPUT has the names of parameters in braces. The sweep has a
 record of its own, which names its runs: markmill resume, verify, diff and convert take its id, or last-sweep.
 
@@ -55,7 +46,20 @@ With --watch it runs again when the notebook or a file that its steps have read 
 run ends that run, whose record says so, and the next one begins: at the first step that read what was saved, or that
 was edited, with the steps before it carried over and their proof. Where that is not possible it says why, and runs them
 all. Where it is not known what the steps read, every save counts that Git does not ignore. Uncommitted changes are
-taken along: otherwise a save would change nothing. OUTPUT is written at the end of each run.
+taken along: otherwise a save would change nothing. OUTPUT is written at the end of each run.`
+
+func Command(a *program.App) *cobra.Command {
+	o := &launch.Options{}
+	c := &cobra.Command{
+		Use: "run NOTEBOOK [OUTPUT]", Short: "Run a notebook in a worktree of its own and keep the proof",
+		Long: `Runs the steps of a notebook one by one, in live interpreters, inside an isolated Git worktree of the base commit
+(outside a repository: in the current folder). The record of the run, with the diffs, logs and scraps, is kept under
+.markmill/runs; the output notebook is written to OUTPUT too, when it is given (- for standard output). An OUTPUT that
+ends in .ipynb is a Jupyter notebook, one in .md is Markdown. Without an ending a Jupyter notebook leaves a Jupyter
+notebook, all others leave Markdown.
+
+--matrix and --table run it with many values (a sweep), --attempts and --backend compare coding agents, --outdated runs
+what is not current, and --watch runs again when a file is saved. --help-all says more of each.
 
 A failed step shows its traceback, or the end of what it printed, below its line on standard error.
 
@@ -67,7 +71,8 @@ Exit codes: 0 pass, 1 fail, 2 usage (nothing ran), 3 blocked, 128+n ended by sig
   markmill run task.md --backend claude,codex --attempts 3
   markmill run --watch report.md report.out.md
   markmill run --outdated reports`,
-		Args: runArgs(a, o),
+		Annotations: map[string]string{help.More: runMore},
+		Args:        runArgs(a, o),
 		RunE: func(c *cobra.Command, paths []string) error {
 			o.Lanes.Changed = c.Flags().Changed
 			switch whole, err := c.Flags().GetBool(help.HelpAll); {
