@@ -16,8 +16,11 @@ import (
 )
 
 const (
-	idle          = 200 * time.Millisecond // between looks at queues that are empty
-	announceEvery = 10 * time.Second       // between what a worker says of itself
+	// idle is the first wait between two looks at empty queues; each further one is twice as long, up to mostIdle. A job
+	// that becomes ready is heard of at once, unless the account does not permit to listen.
+	idle          = 200 * time.Millisecond
+	mostIdle      = 10 * time.Second
+	announceEvery = 10 * time.Second // between what a worker says of itself
 	// age of a wake-up without a job that is dropped: who submitted it was killed
 	orphaned = 10 * time.Minute
 	// MaxInVain is how often in a row workers may take a job without finishing a step; then it is dead.
@@ -31,8 +34,9 @@ type Consumer struct {
 	lease    time.Duration
 	now      func() time.Time
 	subs     []*nats.Subscription
-	waiting  <-chan struct{}    // a job waits
-	unlisten func()             // ends waiting
+	waiting  chan struct{}      // a job waits
+	changed  <-chan struct{}    // a queue was paused, or a job needs other labels
+	unlisten []func()           // end waiting and changed
 	stop     context.CancelFunc // of maintain
 	tended   sync.WaitGroup
 
@@ -42,6 +46,7 @@ type Consumer struct {
 	heard         map[string]time.Time // of each job, the last heartbeat
 	since         time.Time            // since when heartbeats are heard
 	held          map[string]*Lease
+	soon          time.Time // when a wake-up comes back that was put off; zero: none
 }
 
 // subscription has the wake-ups of a queue, a priority and a set of labels.
@@ -72,11 +77,14 @@ func (q *Queue) NewConsumer(ctx context.Context, self queue.Worker, lease time.D
 		}
 		t.subs = append(t.subs, sub)
 	}
-	var subjects []string
+	var ready, changes []string
 	for _, name := range self.Queues { // the index follows the entries: a job that it names can be taken
-		subjects = append(subjects, "mm.job."+string(queue.StateEnqueued)+"."+name+".*")
+		ready = append(ready, "mm.job."+string(queue.StateEnqueued)+"."+name+".*")
+		changes = append(changes, newsSubject+name, "mm.labels."+name+".*")
 	}
-	t.waiting, t.unlisten = q.listen(subjects...)
+	t.unlisten = make([]func(), 2)
+	t.waiting, t.unlisten[0] = q.listen(ready...)
+	t.changed, t.unlisten[1] = q.listen(changes...)
 	back := func() { // nothing was heard meanwhile
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -152,25 +160,35 @@ func (t *Consumer) announce(ctx context.Context) error {
 
 // maintain calls learn and greet until the Consumer is closed.
 func (t *Consumer) maintain(ctx context.Context) {
-	tick := time.NewTicker(5 * idle)
+	tick := time.NewTicker(min(announceEvery, t.lease/3))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-t.changed:
+			nudge(t.waiting)
 		case <-tick.C:
-		}
-		_ = errors.Join(t.addLabels(ctx), t.readPaused(ctx)) // what fails is done again
-		if t.now().Sub(t.self.Seen) > min(announceEvery, t.lease/3) {
 			_ = errors.Join(t.announce(ctx), t.q.sweep(ctx, t.now().UTC()))
 		}
+		_ = errors.Join(t.addLabels(ctx), t.readPaused(ctx)) // what fails is done again
+	}
+}
+
+// nudge has somebody look who waits for the channel, if nobody is about to.
+func nudge(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
 // Close ends the subscriptions.
 func (t *Consumer) Close() {
 	t.stop()
-	t.unlisten()
+	for _, stop := range t.unlisten {
+		stop()
+	}
 	t.tended.Wait()
 	t.self.Ended = true
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
@@ -225,6 +243,7 @@ func (t *Consumer) untilExpired(job string) time.Duration {
 // Take waits for a job and claims it. With drain it returns nil when no job of the queues is left, here or elsewhere.
 func (t *Consumer) Take(ctx context.Context, drain bool) (*Lease, error) {
 	empty := false // when the worker looked last; meanwhile a job may have ended in one queue that frees one in another
+	wait := idle
 	for begin := t.now(); ; {
 		l, found, err := t.once(ctx)
 		switch {
@@ -236,10 +255,11 @@ func (t *Consumer) Take(ctx context.Context, drain bool) (*Lease, error) {
 			return nil, err
 		}
 		if l != nil {
+			nudge(t.waiting) // there may be another for somebody else
 			return l, nil
 		}
 		if found {
-			empty = false
+			empty, wait = false, idle
 			continue
 		}
 		if drain && err == nil {
@@ -248,11 +268,14 @@ func (t *Consumer) Take(ctx context.Context, drain bool) (*Lease, error) {
 			if empty = err == nil && !left; empty && was {
 				return nil, nil
 			}
+			wait = idle
 		}
 		select {
 		case <-ctx.Done():
 		case <-t.waiting:
-		case <-time.After(idle):
+			wait = idle
+		case <-time.After(t.look(wait)):
+			wait = min(2*wait, mostIdle, max(t.lease/3, idle))
 		}
 	}
 }
@@ -298,7 +321,7 @@ func (t *Consumer) consider(ctx context.Context, msg jetstream.Msg) (*Lease, err
 	id := jobOf(msg.Subject())
 	h, err := t.q.read(ctx, id)
 	if err != nil {
-		return nil, errors.Join(err, msg.NakWithDelay(t.lease))
+		return nil, errors.Join(err, t.putOff(msg, t.lease))
 	}
 	t.mu.Lock()
 	held := t.held[id]
@@ -309,11 +332,11 @@ func (t *Consumer) consider(ctx context.Context, msg jetstream.Msg) (*Lease, err
 		if meta, err := msg.Metadata(); err == nil && t.now().Sub(meta.Timestamp) > orphaned {
 			return nil, msg.Ack()
 		}
-		return nil, msg.NakWithDelay(time.Second) // it is being submitted
+		return nil, t.putOff(msg, time.Second) // it is being submitted
 	case h.State.Ended():
 		err := errors.Join(t.q.index(ctx, &h.Job, false), t.q.settle(ctx, id, t.now().UTC()))
 		if err != nil {
-			return nil, errors.Join(err, msg.NakWithDelay(t.lease))
+			return nil, errors.Join(err, t.putOff(msg, t.lease))
 		}
 		return nil, msg.Ack()
 	case h.State == queue.StateHeld: // it was put back, and waits for others again
@@ -322,14 +345,14 @@ func (t *Consumer) consider(ctx context.Context, msg jetstream.Msg) (*Lease, err
 		if meta, err := msg.Metadata(); err == nil && t.now().Sub(meta.Timestamp) > orphaned {
 			return nil, msg.Ack()
 		}
-		return nil, msg.NakWithDelay(time.Second)
+		return nil, t.putOff(msg, time.Second)
 	case held != nil:
 		held.adopt(msg)
 		return nil, nil
 	case h.NotBefore.After(t.now()):
-		return nil, msg.NakWithDelay(h.NotBefore.Sub(t.now()))
+		return nil, t.putOff(msg, h.NotBefore.Sub(t.now()))
 	case h.State != queue.StateEnqueued && quiet > 0:
-		return nil, msg.NakWithDelay(quiet)
+		return nil, t.putOff(msg, quiet)
 	}
 	l := &Lease{t: t, id: id, msg: msg, state: h.Job, last: h.last, begun: h.begun, done: make(chan struct{})}
 	asked, err := t.q.asked(ctx, h)
@@ -339,20 +362,20 @@ func (t *Consumer) consider(ctx context.Context, msg jetstream.Msg) (*Lease, err
 	}
 	switch {
 	case err != nil:
-		return nil, errors.Join(err, msg.NakWithDelay(time.Second))
+		return nil, errors.Join(err, t.putOff(msg, time.Second))
 	case paused:
-		return nil, errors.Join(t.readPaused(ctx), msg.NakWithDelay(pausedFor))
+		return nil, errors.Join(t.readPaused(ctx), t.putOff(msg, pausedFor))
 	case asked != nil:
 		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Canceled, By: asked.By, Reason: asked.Reason}))
 	case h.InVain >= MaxInVain:
 		why := "workers took it again and again, and no step came to its end; the last reason: " + last(h)
 		if err := t.q.TellFailed(ctx, h.Spec(), &h.Job, why, t.now()); err != nil {
-			return nil, errors.Join(err, msg.NakWithDelay(time.Second))
+			return nil, errors.Join(err, t.putOff(msg, time.Second))
 		}
 		return nil, ignoreFence(l.End(ctx, &queue.Entry{Kind: queue.Dead, Reason: why}))
 	}
 	if err := l.Publish(ctx, &queue.Entry{Kind: queue.Claimed}); err != nil {
-		return nil, ignoreFence(errors.Join(err, msg.NakWithDelay(t.lease)))
+		return nil, ignoreFence(errors.Join(err, t.putOff(msg, t.lease)))
 	}
 	t.mu.Lock()
 	t.held[id] = l
@@ -360,6 +383,30 @@ func (t *Consumer) consider(ctx context.Context, msg jetstream.Msg) (*Lease, err
 	h.Job = l.state
 	l.Job = h.History
 	return l, nil
+}
+
+// putOff gives a wake-up back, and has somebody look for it when the delay is over.
+func (t *Consumer) putOff(msg jetstream.Msg, delay time.Duration) error {
+	t.mu.Lock()
+	if at := t.now().Add(delay); t.soon.IsZero() || at.Before(t.soon) {
+		t.soon = at
+	}
+	t.mu.Unlock()
+	return msg.NakWithDelay(delay)
+}
+
+// look is how long to wait before the next look, which would be wait without wake-ups that were put off.
+func (t *Consumer) look(wait time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.soon.IsZero() {
+		return wait
+	}
+	left := t.soon.Sub(t.now())
+	if left <= idle {
+		t.soon = time.Time{}
+	}
+	return min(wait, max(left, idle))
 }
 
 // ignoreFence drops the error of a job that another worker claimed first.

@@ -209,8 +209,12 @@ func (q *Queue) Waits(ctx context.Context, job *queue.Job, now time.Time) ([]str
 // Pause keeps workers from taking jobs of a queue; running jobs continue. A second pause replaces the reason of the
 // first.
 func (q *Queue) Pause(ctx context.Context, p queue.Pause) error {
-	return q.set(ctx, "mm.pause."+p.Queue, p, 0)
+	return errors.Join(q.set(ctx, "mm.pause."+p.Queue, p, 0), q.nc.Publish(newsSubject+p.Queue, nil))
 }
+
+// newsSubject begins the subject, which no stream has, of what tells the workers of a queue that it was paused, or is
+// not any longer.
+const newsSubject = "mm.news."
 
 // Resume lets workers take jobs of a queue again. It returns the pause that it ended.
 func (q *Queue) Resume(ctx context.Context, name string) (queue.Pause, error) {
@@ -221,7 +225,7 @@ func (q *Queue) Resume(ctx context.Context, name string) (queue.Pause, error) {
 		}
 		return p, err
 	}
-	return p, q.drop(ctx, "mm.pause."+name)
+	return p, errors.Join(q.drop(ctx, "mm.pause."+name), q.nc.Publish(newsSubject+name, nil))
 }
 
 // Paused lists the queues that are paused.

@@ -16,6 +16,7 @@
 //	                 mm.alert.mute.KEY         alerts that are not sent for a time
 //	                 mm.steer.JOB              what the agent of a job is told, and its answer, not stored
 //	                 mm.hb.JOB                 heartbeats of the worker that has the job, not stored
+//	                 mm.news.QUEUE             the queue was paused or unpaused, not stored
 //
 // What always holds: the entries are the truth, and a message of MARKMILL_JOBS is only a wake-up. Leases are not
 // fenced, and a server that starts again forgets their times; so a worker publishes every entry with the sequence

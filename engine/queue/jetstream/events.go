@@ -224,28 +224,27 @@ func (q *Queue) Follow(ctx context.Context, job string, each func(*queue.Job, *q
 	}
 }
 
-// onlyListens reports whether the permission that the server denied is for a subscription of listen.
+// onlyListens reports whether the server denied what listen hears, or what is told only there.
 func onlyListens(err error) bool {
-	return strings.Contains(err.Error(), `Subscription to "mm.job.`) ||
-		strings.Contains(err.Error(), `Subscription to "mm.ev.`)
+	for _, subject := range []string{"mm.job.", "mm.ev.", "mm.labels."} {
+		if strings.Contains(err.Error(), `Subscription to "`+subject) {
+			return true
+		}
+	}
+	return strings.Contains(err.Error(), `to "`+newsSubject)
 }
 
 // listen reports messages as they come, to callers that also poll. Nothing depends on it: an account may not permit it.
-func (q *Queue) listen(subjects ...string) (changed <-chan struct{}, stop func()) {
-	told := make(chan struct{}, 1)
+func (q *Queue) listen(subjects ...string) (changed chan struct{}, stop func()) {
+	changed = make(chan struct{}, 1)
 	var subs []*nats.Subscription
 	for _, subject := range subjects {
-		sub, err := q.nc.Subscribe(subject, func(*nats.Msg) {
-			select {
-			case told <- struct{}{}:
-			default: // it is being looked at
-			}
-		})
+		sub, err := q.nc.Subscribe(subject, func(*nats.Msg) { nudge(changed) })
 		if err == nil {
 			subs = append(subs, sub)
 		}
 	}
-	return told, func() {
+	return changed, func() {
 		for _, sub := range subs {
 			_ = sub.Unsubscribe() // the connection may have ended
 		}

@@ -168,7 +168,7 @@ func (l *Lease) Release(ctx context.Context, e *queue.Entry) error {
 	}
 	l.msgMu.Lock()
 	defer l.msgMu.Unlock()
-	return l.msg.NakWithDelay(max(e.NotBefore.Sub(l.t.now()), 0))
+	return l.t.putOff(l.msg, max(e.NotBefore.Sub(l.t.now()), 0))
 }
 
 // Drop ends the heartbeats. The wake-up stays: an acknowledgment would remove it for the job's next worker.

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -26,14 +27,24 @@ func (q *Queue) Presence(ctx context.Context) (list []queue.Presence, err error)
 	return list, err
 }
 
-// Count counts the jobs of a state in the index, where those that are leased are running.
-func (q *Queue) Count(ctx context.Context, state queue.State, in string) (int, error) {
+// Counts counts the jobs of each state in the index, of all queues for "". Those that are leased are running. The
+// leader of the stream answers, so the counts do not depend on the server that is asked.
+func (q *Queue) Counts(ctx context.Context, in string) (map[queue.State]int, error) {
 	if in == "" {
 		in = "*"
 	}
-	_, n, err := q.browse(ctx, stateStream, jetstream.ConsumerConfig{
-		FilterSubject: "mm.job." + indexed(state) + "." + in + ".*"}, 0, 0)
-	return n, err
+	counts := map[queue.State]int{}
+	return counts, q.retry(ctx, func() error {
+		info, err := q.state.Info(ctx, jetstream.WithSubjectFilter("mm.job.*."+in+".*"))
+		if err != nil {
+			return err
+		}
+		clear(counts)
+		for subject, n := range info.State.Subjects {
+			counts[queue.State(strings.Split(subject, ".")[2])] += int(n)
+		}
+		return nil
+	})
 }
 
 // Since returns the entries of a job behind the one with a sequence, and the sequence of the last.

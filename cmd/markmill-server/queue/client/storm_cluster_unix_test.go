@@ -35,8 +35,9 @@ const mayMove = `"mm.q.>", "mm.labels.>", "mm.dep.>", "mm.one.*", "mm.steer.*", 
 // permissions are those of docs/queue.md, of each role and of one that may not submit.
 var permissions = map[string][2]string{
 	"submit": {mayMove + `"mm.base.*"`, `"mm.ev.*"`},
-	"jobs":   {mayMove + `"mm.pause.*"`, `"mm.ev.*"`},
-	"worker": {mayMove + `"$JS.ACK.>", "mm.worker.*", "mm.hb.*"`, `"mm.hb.*", "mm.ctl.*", "mm.steer.*", "mm.job.>"`},
+	"jobs":   {mayMove + `"mm.pause.*", "mm.news.*"`, `"mm.ev.*"`},
+	"worker": {mayMove + `"$JS.ACK.>", "mm.worker.*", "mm.hb.*"`,
+		`"mm.hb.*", "mm.ctl.*", "mm.steer.*", "mm.job.>", "mm.labels.>", "mm.news.*"`},
 	"reader": {`"mm.nothing"`, `"mm.nothing"`},
 }
 

@@ -247,8 +247,8 @@ const mostLeases = 500
 type jobsFound struct {
 	Jobs    []queue.Job
 	Total   int
-	Looked  int         // of Total, where the filter has a notebook; 0: at all
-	Counts  []int       // of countedStates
+	Looked  int // of Total, where the filter has a notebook; 0: at all
+	Counts  map[queue.State]int
 	Leases  []queue.Job // the jobs that workers have
 	Workers []queue.Presence
 	Paused  []queue.Pause
@@ -256,7 +256,7 @@ type jobsFound struct {
 
 // askJobs asks for jobs. Where there is no queue there are none. It sends all its requests at once.
 func (s *server) askJobs(ctx context.Context, f queue.Filter) (*jobsFound, error) {
-	to := &jobsFound{Counts: make([]int, len(countedStates))}
+	to := &jobsFound{}
 	return withQueue(ctx, s, func(ctx context.Context, c *client.Client) (*jobsFound, error) {
 		var group errgroup.Group
 		group.Go(func() (err error) { to.Jobs, to.Total, err = c.Queue.List(ctx, f); return err })
@@ -267,9 +267,7 @@ func (s *server) askJobs(ctx context.Context, f queue.Filter) (*jobsFound, error
 			to.Leases, _, err = c.Queue.List(ctx, running)
 			return err
 		})
-		for i, state := range countedStates {
-			group.Go(func() (err error) { to.Counts[i], err = c.Queue.Count(ctx, state, f.Queue); return err })
-		}
+		group.Go(func() (err error) { to.Counts, err = c.Queue.Counts(ctx, f.Queue); return err })
 		err := group.Wait()
 		if f.Notebook != "" {
 			to.Looked = min(to.Total, jetstream.MostRead)
@@ -315,9 +313,9 @@ func (s *server) jobsBody(r *http.Request) (*jobsBody, error) {
 // tabs are the states with their counts.
 func (b *jobsBody) tabs(at *url.URL, got *jobsFound, f queue.Filter) {
 	all := 0
-	for i, state := range countedStates {
-		all += got.Counts[i]
-		b.Tabs = append(b.Tabs, tab{Words: string(state), Count: got.Counts[i],
+	for _, state := range countedStates {
+		all += got.Counts[state]
+		b.Tabs = append(b.Tabs, tab{Words: string(state), Count: got.Counts[state],
 			Here: len(f.States) == 1 && f.States[0] == state})
 	}
 	b.Tabs = slices.Insert(b.Tabs, 0, tab{Words: "all", Count: all, Here: len(f.States) == 0})
