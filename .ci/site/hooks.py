@@ -89,7 +89,7 @@ class Page(HTMLParser):
         self.ids.add(attrs.get("id"))
         link = attrs.get("href") if tag in ("a", "link") else attrs.get("src")
         if link:
-            self.links.append(link)
+            self.links.append((tag, link))
 
 
 def on_post_build(config):
@@ -98,9 +98,11 @@ def on_post_build(config):
     pages = {path: Page(path) for path in root.rglob("*.html") if path.name != "404.html"}
     links = 0
     for path, page in pages.items():
-        for link in page.links:
+        for tag, link in page.links:
             url = urllib.parse.urlsplit(link)
             if url.scheme or url.netloc:
+                if tag != "a":
+                    log.warning("%s loads %s", path.relative_to(root), link)
                 continue
             links += 1
             to = (path.parent / urllib.parse.unquote(url.path)).resolve() if url.path else path
