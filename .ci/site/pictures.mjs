@@ -44,13 +44,15 @@ const terminal = (command, cwd) => {
 
 let browser, server;
 try {
-  for (const page of ["tutorial.md", "review.md", "operator.md"]) follow(page);
+  for (const page of ["tutorial.md", "review.md", "papermill.md", "operator.md"]) follow(page);
+  bash(`"${markmill}" convert last-sweep ../sweep.html`, path.join(root, "jobs"));
   writeFileSync(path.join(root, "terminal.html"), terminal("markmill show last", path.join(root, "hello")));
   bash(`"${markmill}" convert hello.out.md ../page.html`, path.join(root, "hello"));
   bash(`"${markmill}" review --judge --html ../review.html main...simpler || true`, path.join(root, "work"));
   const pages = {
     page: "file://" + path.join(root, "page.html"),
     review: "file://" + path.join(root, "review.html"),
+    sweep: "file://" + path.join(root, "sweep.html"),
     terminal: "file://" + path.join(root, "terminal.html"),
   };
 
