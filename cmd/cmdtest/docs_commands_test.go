@@ -22,13 +22,14 @@ import (
 )
 
 // TestDocumentedCommands looks at each command line in the documents, and in the texts and comments of the code: the
-// command is there, and it has the options.
+// command is there, and it has the options. The messages of docs/troubleshooting.md are in the texts of the code.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	root := commands.Root(program.New(), "")
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	lines := 0
+	var said strings.Builder
 	read := func(file, text string, code bool) {
 		for _, at := range namedCommand.FindAllStringIndex(text, -1) {
 			lines++
@@ -62,6 +63,7 @@ func TestDocumentedCommands(t *testing.T) {
 			return nil
 		case kind == ".go":
 			text = goTexts(t, file)
+			said.WriteString(text)
 		case name == "CHANGELOG.md": // what was released had its own commands; a table has the old ones first
 			text = oldCommand.ReplaceAllString(string(document(text).section(t, "Unreleased")), "")
 		}
@@ -85,6 +87,19 @@ func TestDocumentedCommands(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	messages := 0
+	for _, row := range regexp.MustCompile("(?m)^\\| `.*").FindAllString(string(readDoc(t, "troubleshooting.md")), -1) {
+		first, _, _ := strings.Cut(row[2:], " | ")
+		for _, span := range codePart.FindAllString(first, -1) {
+			message := strings.Trim(span, "`")
+			if messages++; !ofShells.MatchString(message) && !strings.Contains(said.String(), message) {
+				t.Errorf("troubleshooting.md: %s: nothing says so any more", message)
+			}
+		}
+	}
+	if messages < 30 {
+		t.Errorf("only %d messages were found", messages)
 	}
 	if lines < 1000 {
 		t.Errorf("only %d command lines were found", lines)
@@ -110,9 +125,11 @@ var (
 	placeholder  = regexp.MustCompile(`=?\{\d?\}`)
 	// endOfCommand is where a shell's next word begins, or the sentence ends.
 	endOfCommand = regexp.MustCompile("[|;&<>)#\\\\`].*|[.,:'\"]+$")
-	word         = regexp.MustCompile(`^[a-z][a-z-]*$`)
-	longOption   = regexp.MustCompile(`^--[a-z][a-z0-9-]+`)
-	shortOption  = regexp.MustCompile(`^-[a-zA-Z]`)
+	// ofShells are the messages in docs/troubleshooting.md that shells print, and words of commands.
+	ofShells    = regexp.MustCompile(`^exit \d+$|^command not found$|^(glue|scrap|check)$`)
+	word        = regexp.MustCompile(`^[a-z][a-z-]*$`)
+	longOption  = regexp.MustCompile(`^--[a-z][a-z0-9-]+`)
+	shortOption = regexp.MustCompile(`^-[a-zA-Z]`)
 )
 
 // shortFault is commandFault for a code span that leaves the program's name out, such as `runs prune`.

@@ -1,6 +1,6 @@
 // Package index keeps a fold of the journals of a store in SQLite, so that thousands of runs can be searched.
 //
-// It owns index.db: its schema, its views (docs/index.md), and the queries over them.
+// It owns index.db: its schema, its views (docs/runs.md), and the queries over them.
 //
 // What always holds: the index is never the truth. Open brings it up to date with the run directories before anything
 // is read. One that is damaged, or of another version, is made again; where it cannot be written, the same tables are

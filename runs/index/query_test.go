@@ -84,9 +84,9 @@ func TestQueryEnds(t *testing.T) {
 	}
 }
 
-// The queries of docs/index.md work, and it lists the columns that there are.
+// The queries of docs/runs.md work, and it lists the columns that there are.
 func TestDocumentedQueries(t *testing.T) {
-	text, err := os.ReadFile("../../docs/index.md")
+	text, err := os.ReadFile("../../docs/runs.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +118,11 @@ func TestDocumentedQueries(t *testing.T) {
 		section, _, _ = strings.Cut(section, "\n#")
 		for _, column := range table.Columns {
 			if !found || !strings.Contains(section, "| `"+column+"` |") {
-				t.Errorf("docs/index.md: %s has no row of %s", view, column)
+				t.Errorf("docs/runs.md: %s has no row of %s", view, column)
 			}
 		}
 		if rows := strings.Count(section, "\n| `"); rows != len(table.Columns) {
-			t.Errorf("docs/index.md: %s has %d rows, and the view %d columns", view, rows, len(table.Columns))
+			t.Errorf("docs/runs.md: %s has %d rows, and the view %d columns", view, rows, len(table.Columns))
 		}
 	}
 }

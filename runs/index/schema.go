@@ -46,7 +46,7 @@ CREATE TABLE change(
 	added INTEGER, deleted INTEGER, binary INTEGER, bytes INTEGER, PRIMARY KEY(n, position)) WITHOUT ROWID;
 `
 
-// views are what docs/index.md documents, and all that markmill list --query reads. The indexes come after the rows of
+// views are what docs/runs.md documents, and all that markmill list --query reads. The indexes come after the rows of
 // a new database: one sort is quicker than a hundred thousand insertions.
 const views = `
 CREATE INDEX run_started ON run(started_ns, run_id);

@@ -58,11 +58,11 @@ step, the slowest runs, and what is flaky: runs with the same source, base commi
 and some failed.
 
 --query runs one SELECT of SQLite over the views runs, steps, parameters, scraps, agents, checks, tests, blockers and
-changes, which docs/index.md describes. SQL of - is read from standard input. Nothing but reading is possible: a
+changes, which docs/runs.md describes. SQL of - is read from standard input. Nothing but reading is possible: a
 statement that writes, attaches, sets a PRAGMA or opens a file is refused. A table leaves out columns in which every
 value is NULL; the other formats have all columns.
 
-All are read from .markmill/index.db, which is brought up to date first (docs/index.md).
+All are read from .markmill/index.db, which is brought up to date first (docs/runs.md).
 
 Exit codes: 0 listed, 1 the records cannot be read or the time is over, 2 usage, or the query is wrong.`,
 		Example: "  markmill list --limit 20\n" +

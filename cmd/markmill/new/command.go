@@ -18,27 +18,26 @@ import (
 //go:embed templates
 var templates embed.FS
 
+const kinds = "task, report, health, agent, review, observatory"
+
 func Command(a *program.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "new [KIND] NAME", Short: "Write a notebook to start from: task, health, agent, observatory",
-		Long: `Writes NAME.md, which runs as it is. A NAME that ends in .md, .markdown or .ipynb is used as it is, and
-.ipynb gives a Jupyter notebook. An existing file is not changed. KIND is task (a change and its test; the default), health
-(measure, report, alert), agent (a coding agent scouts, implements, is reviewed and revises; tests decide),
-observatory (checks of a machine and its services).
+		Use: "new [KIND] NAME", Short: "Write a notebook to start from: " + kinds,
+		Long: `Writes NAME.md, which runs as it is; a NAME with the ending .md, .markdown or .ipynb (a Jupyter notebook) is kept.
+KIND is task (a change and its test; the default), report (data, a table, a plot), health (measure, report, alert), agent
+(a coding agent scouts, implements, is reviewed and revises; tests decide), review (what a branch changed, questions,
+tests), observatory (checks of a machine and its services).
 
-Exit codes: 0 written, 2 the file exists.`,
+Exit codes: 0 written, 2 the file exists, and is not changed.`,
 		Example: "  markmill new rename-flag\n  markmill new health checks/disk.md\n" +
-			"  markmill new health analysis.ipynb\n  markmill new agent fix-parser",
+			"  markmill new report analysis.ipynb\n  markmill new agent fix-parser",
 		Args: program.Args(1, 2),
 		RunE: func(_ *cobra.Command, words []string) error {
-			kind, path := "task", words[len(words)-1]
-			if len(words) == 2 {
-				kind = words[0]
-			}
+			words = append([]string{"task"}, words...)
+			kind, path := words[len(words)-2], words[len(words)-1]
 			text, err := templates.ReadFile("templates/" + kind + ".md")
 			if err != nil {
-				return program.Usagef("new %s: there is no such kind; there are: task, health, agent, observatory",
-					kind)
+				return program.Usagef("new %s: there is no such kind; there are: %s", kind, kinds)
 			}
 			ext := filepath.Ext(path)
 			switch form := notebooks.FormOfName(path); {

@@ -191,7 +191,7 @@ func (a *Agent) todo(fix string) string {
 		switch {
 		case p.State == Passed:
 		case p.Notebook == "":
-			return fmt.Sprintf("no notebook has proof: %s; copy one from examples/proofs (docs/proofs.md)", p.Stage)
+			return fmt.Sprintf("no notebook has proof: %s; copy one from examples/proofs (docs/agents.md)", p.Stage)
 		case p.State == Missing, p.State == Outdated:
 			return fmt.Sprintf("prove %s of %s: run its command", p.Stage, a.Name)
 		case p.State == "running":
@@ -237,7 +237,7 @@ func (s *survey) next(agents []Agent) string {
 	case len(agents) > 0:
 		return agents[0].Next
 	case len(s.books) > 0:
-		return "prove an agent: markmill run " + s.books[0].path + " (docs/proofs.md)"
+		return "prove an agent: markmill run " + s.books[0].path + " (docs/agents.md)"
 	}
 	return "install a coding agent, or admit one: markmill agent admit NAME (docs/agents.md)"
 }
