@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// idle is the first wait between two looks at empty queues; each further one is twice as long, up to mostIdle. A job
-	// that becomes ready is heard of at once, unless the account does not permit to listen.
+	// idle is the first wait between two looks at empty queues. Each further one is twice as long, up to mostIdle: a
+	// job that can be taken is heard of at once, unless the account does not permit it.
 	idle          = 200 * time.Millisecond
 	mostIdle      = 10 * time.Second
 	announceEvery = 10 * time.Second // between what a worker says of itself
