@@ -32,8 +32,7 @@ type RunStartedData struct {
 	Assets string `json:"assets,omitzero"`
 	// Output is the absolute path of the output notebook outside the run directory, "" without one.
 	Output string `json:"output,omitzero"`
-	// OutputPath is the path of the output notebook of a job in the repository of who submitted it, who writes it there;
-	// empty otherwise, and in older records.
+	// OutputPath is of a job: the path of its output notebook in the repository of who submitted it. It may be empty.
 	OutputPath string `json:"output_path,omitzero"`
 	// OutputForm is the form of that notebook if it is not the source's: then the record has one of each.
 	OutputForm string `json:"output_form,omitzero"`

@@ -29,8 +29,8 @@ func TestWarnOfReturns(t *testing.T) {
 	}
 }
 
-// A chunk behind a line of HTML is a step. In a comment or in <pre> it is text, and a file whose tools would run it says
-// so.
+// A chunk behind a line of HTML is a step. In a comment or in <pre> it is text, with a warning where the file's own
+// tools would run it.
 func TestChunksInHTML(t *testing.T) {
 	const chunk = "```{r}\n1\n```\n"
 	const comment = "W n.md:%d:1: a step stands inside an HTML comment, where it is not run; it is taken for text; " +

@@ -48,7 +48,8 @@ func TestStyles(t *testing.T) {
 		`<p style="position:absolute">r</p><style>b{}</style>`:    {`<p>r</p>`},
 		`<b id="k">r</b><style>#k{color:red}b{color:tan}</style>`: {`class="x0 paper"`, "{color:tan;color:red;}"},
 		table: {`<table class="paper">`, `<th class="x0">h</th>`, `<td class="x1">x</td><td class="x2">y</td>`,
-			".x0{color:navy;}", ".x1{color:green;font-weight:bold;background-color:yellow;}", ".x2{color:green;color:teal;}"},
+			".x0{color:navy;}", ".x1{color:green;font-weight:bold;background-color:yellow;}",
+			".x2{color:green;color:teal;}"},
 	} {
 		page := styledResult(t, result)
 		for _, part := range want {

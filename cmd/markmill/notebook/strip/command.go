@@ -47,7 +47,7 @@ cannot be read or has regions that were edited.`,
 		Args: program.Args(0, -1),
 	}
 	options := StripFlags(c.Flags())
-	c.Flags().StringVarP(&options.mode, "mode", "m", "", "zeppelin: the files are notes of Zeppelin, whatever their names")
+	c.Flags().StringVarP(&options.mode, "mode", "m", "", "zeppelin: notes of Zeppelin, whatever their names")
 	c.RunE = func(_ *cobra.Command, files []string) error {
 		if len(files) == 0 {
 			files = []string{"-"}
