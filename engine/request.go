@@ -26,6 +26,8 @@ type Request struct {
 	Output string `json:"output,omitzero"`
 	Frozen bool   `json:"frozen,omitzero"`
 	Assets string `json:"assets,omitzero"` // folder of the output notebook's pictures, relative to it
+	// OutputPath is of a job: where who submitted it writes the output notebook, in that repository. Output is then "".
+	OutputPath string `json:"output_path,omitzero"`
 	// OutputForm is the form of the output notebook if it differs from the notebook's. The run directory then has both.
 	OutputForm notebooks.Form `json:"output_form,omitzero"`
 

@@ -188,8 +188,8 @@ func (r *run) begin() error {
 		Actor: r.eng.actor(),
 		Host:  runtime.GOOS + "/" + runtime.GOARCH, PID: cmp.Or(r.eng.PID, os.Getpid()), Paths: r.ws.paths(),
 		Assets: p.request.Assets, Output: p.request.output(), OutputForm: string(p.request.OutputForm),
-		Sandbox: &p.sandbox,
-		Parent:  r.eng.parent(), ResumedFrom: from, Options: p.Options(),
+		OutputPath: p.request.OutputPath, Sandbox: &p.sandbox,
+		Parent: r.eng.parent(), ResumedFrom: from, Options: p.Options(),
 		Sweep: p.request.Sweep, Rerun: p.request.Rerun,
 		EnvironmentDigest: p.environmentDigest(r.eng),
 	}); err != nil {

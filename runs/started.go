@@ -32,6 +32,8 @@ type RunStartedData struct {
 	Assets string `json:"assets,omitzero"`
 	// Output is the absolute path of the output notebook outside the run directory, "" without one.
 	Output string `json:"output,omitzero"`
+	// OutputPath is of a job: the path of its output notebook in the repository of who submitted it. It may be empty.
+	OutputPath string `json:"output_path,omitzero"`
 	// OutputForm is the form of that notebook if it is not the source's: then the record has one of each.
 	OutputForm string `json:"output_form,omitzero"`
 	// Sandbox says what confined the steps; nil in records of versions without a sandbox.

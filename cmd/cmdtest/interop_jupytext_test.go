@@ -66,6 +66,8 @@ const (
 var byHand = []struct{ name, text string }{
 	{"magics.Rmd", "---\ntitle: T\n---\n\n```{python}\n# %matplotlib inline\nx = 1\n```\n\n```{r}\n" +
 		"# cat of nine\n```\n"},
+	{"html.Rmd", "<div class=\"a\">\n```{r plot, echo=FALSE}\nx <- 1\n```\n</div>\n\n" +
+		"<b>\n```{python}\ny = 1\n```\n</b>\n"},
 	{"list.Rmd", "# T\n\n- a list\n\n  ```{python}\n  x = 1\n  ```\n\n```{python}\ny = 1\n```\n"},
 	{"list.md", "---\njupyter:\n  jupytext:\n    text_representation:\n      extension: .md\n" +
 		"      format_name: markdown\n---\n\n- a list\n\n  ```python\n  x = 1\n  ```\n\n```python\ny = 1\n```\n"},

@@ -3,6 +3,7 @@ package cmdtest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -101,6 +102,29 @@ func (p peers) strip(t *testing.T) {
 		}
 	}
 }
+
+// zeppelin compares with nbstripout on notes of Zeppelin, too.
+func (p peers) zeppelin(t *testing.T) {
+	for i, note := range []string{zeppelinNote, `{"paragraphs": []}`, `{"cells": []}`, `[]`} {
+		file := filepath.Join(t.TempDir(), "note.json")
+		write(t, file, note)
+		ours, _, refused := finished(t, "", p.markmill, "notebook", "strip", "-t", "--mode", "zeppelin", file)
+		theirs, _, err := finished(t, "", p.python, "-m", "nbstripout", "-t", "-f", "-m", "zeppelin", file)
+		var got, want any
+		if err == nil {
+			err = errors.Join(json.Unmarshal(ours, &got), json.Unmarshal(theirs, &want))
+		}
+		if (refused != nil) != (err != nil) || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d\nmarkmill: %v\n%s\nnbstripout: %v\n%s", i, refused, ours, err, theirs)
+		}
+	}
+}
+
+const zeppelinNote = `{"paragraphs": [
+  {"text": "%md", "results": {"code": "SUCCESS", "msg": [{"type": "TEXT", "data": "é"}]}, "result": 1, "n": 1.50},
+  {"results": null}, {"results": {}}, {"results": []}, {}],
+ "name": "results", "config": {"results": 1}, "results": {"a": 1}}
+`
 
 // unlike says whether nbstripout does here what it cannot mean: it takes every code cell of nbformat 3 for an empty
 // one, and does not know how 3 names streams.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -20,6 +21,31 @@ var update = flag.Bool("update", false, "rewrite the files that scripts compare 
 func TestScript(t *testing.T) {
 	t.Parallel()
 	runScripts(t, "../markmill/*/testdata")
+}
+
+// No script lies where neither TestScript nor TestQueue looks.
+func TestScriptsAreRun(t *testing.T) {
+	looked := map[string]bool{}
+	for _, pattern := range []string{"../markmill/*/testdata/*.txtar", "../markmill-server/*/testdata/*.txtar"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			looked[filepath.ToSlash(file)] = true
+		}
+	}
+	for _, dir := range []string{"../markmill", "../markmill-server"} {
+		err := filepath.WalkDir(dir, func(file string, _ os.DirEntry, err error) error {
+			if path.Ext(file) == ".txtar" && !looked[filepath.ToSlash(file)] {
+				t.Errorf("%s is run by no test", file)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // runScripts runs the scripts of a folder, each in a home of its own, with variables NAME=VALUE.

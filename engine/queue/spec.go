@@ -64,6 +64,11 @@ func (s *Spec) Check() error {
 				Hint: "leave the option out, or use markmill run"}
 		}
 	}
+	if s.Output != "" {
+		if err := CheckOutput(s.Output); err != nil {
+			return err
+		}
+	}
 	if cwd := s.Request.Cwd; cwd != "" && !filepath.IsLocal(filepath.FromSlash(cwd)) {
 		return &notebooks.Error{Kind: notebooks.KindOption, Msg: "--cwd " + cwd + " is outside the worktree"}
 	}

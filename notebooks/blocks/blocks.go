@@ -33,6 +33,18 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc gmparser.Context) 
 	return s.BlockParser.Open(parent, reader, pc)
 }
 
+// chunkedHTML ends an HTML block, such as <div>, at a chunk: knitr, Quarto and Jupytext run ```{r} behind any line. In
+// comments, <pre> and <script> it stays text.
+type chunkedHTML struct{ gmparser.BlockParser }
+
+func (c chunkedHTML) Continue(n ast.Node, reader text.Reader, pc gmparser.Context) gmparser.State {
+	line, _ := reader.PeekLine()
+	if n.(*ast.HTMLBlock).HTMLBlockType >= ast.HTMLBlockType6 && opensChunk(string(line)) {
+		return gmparser.Close
+	}
+	return c.BlockParser.Continue(n, reader, pc)
+}
+
 // shortReferences takes link definitions out of paragraphs: a paragraph of nothing else is none, and the
 // next line is then read in another way.
 type shortReferences struct{}
@@ -55,7 +67,7 @@ func BlockParsers() []util.PrioritizedValue {
 		util.Prioritized(gmparser.NewATXHeadingParser(), 600),
 		util.Prioritized(gmparser.NewFencedCodeBlockParser(), 700),
 		util.Prioritized(shallow{gmparser.NewBlockquoteParser()}, 800),
-		util.Prioritized(gmparser.NewHTMLBlockParser(), 900),
+		util.Prioritized(chunkedHTML{gmparser.NewHTMLBlockParser()}, 900),
 		util.Prioritized(gmparser.NewParagraphParser(), 1000),
 	}
 }

@@ -51,6 +51,13 @@ func OpensFence(line string) (mark byte, length int) {
 	return mark, length
 }
 
+// opensChunk reports whether a line opens a fence as ```{r label}.
+func opensChunk(line string) bool {
+	_, length, rest := FenceMark(line)
+	word, ok := strings.CutPrefix(strings.TrimLeft(rest, " \t"), "{")
+	return length > 0 && ok && notebooks.IsLanguage(word[:strings.IndexAny(word+"}", " \t\r\n,}")])
+}
+
 // ClosesFence reports whether a line closes a fence.
 func ClosesFence(line string, mark byte, length int) bool {
 	sign, n, rest := FenceMark(line)

@@ -172,8 +172,9 @@ func (r *parser) checkMarkup(m blocks.Markup) {
 			"the HTML that opens here is never closed, and hides all that follows",
 			"write "+m.Until+" where it ends")
 	}
+	inside, hint := "an HTML block", "leave a blank line before its fence"
 	if m.Comment {
-		return
+		inside, hint = "an HTML comment", "take it out of the comment"
 	}
 	for at := m.Span.Start; at < m.Span.End; at = blocks.LineEnd(src, at) {
 		line := strings.TrimRight(string(src[at:min(blocks.LineEnd(src, at), m.Span.End)]), "\r\n")
@@ -188,8 +189,12 @@ func (r *parser) checkMarkup(m blocks.Markup) {
 			continue
 		}
 		in := parseInfo(info, tick+len(text)-len(strings.TrimLeft(text[n:], " \t")))
+		// knitr runs chunks in comments; elsewhere a comment is what everybody takes for text
+		if m.Comment && (in.form != notebooks.FormQuarto || r.header.form != notebooks.FormQuarto) {
+			continue
+		}
 		if in.form != "" && r.roleOf(&blocks.Fence{Span: notebooks.Span{Start: at, End: at}}, &in) != prose {
-			r.hidden(tick, &in, "an HTML block", "leave a blank line before its fence")
+			r.hidden(tick, &in, inside, hint)
 		}
 	}
 }

@@ -83,8 +83,14 @@ def programs(target: str) -> dict[str, bytes]:
         env = {"GOFLAGS": "-trimpath", **os.environ, "GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0"}
         packages = [f"./cmd/{name}" for name in ("markmill", "markmill-server")]
         command = ["go", "build", "-ldflags=-s -w", "-o", folder + os.sep, *packages]
+        say(f"Building {' and '.join(packages)} for {target}; the first build takes minutes")
         subprocess.run(command, cwd=ROOT, env=env, check=True)
         return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}
+
+
+def say(words: str) -> None:
+    """Prints progress, which pip shows with -v."""
+    print(words, file=sys.stderr, flush=True)
 
 
 def write(folder: Path, target: str, binaries: dict[str, bytes]) -> Path:
@@ -119,6 +125,7 @@ def write(folder: Path, target: str, binaries: dict[str, bytes]) -> Path:
             info.external_attr = (0o100755 if "/scripts/" in file else 0o100644) << 16
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, content, compresslevel=9)
+    say(f"Wrote {path.name}, {path.stat().st_size // 1_000_000} MB")
     return path
 
 

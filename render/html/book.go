@@ -166,7 +166,7 @@ func (p *book) bytes(st state, words, outline, source string, top markup) []byte
 		[2]markup{"<kbd>j</kbd> <kbd>k</kbd>", "next, previous step"},
 		[2]markup{"<kbd>e</kbd>", "next step that failed"},
 		[2]markup{"<kbd>f</kbd>", "fold or open this step"}, [2]markup{"<kbd>a</kbd>", "fold or open all steps"},
-		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"}))
+		[2]markup{"<kbd>t</kbd>", "light or dark"}, [2]markup{"<kbd>?</kbd>", "these keys"}), p.looks.markup())
 }
 
 // sentence renders a line of Markdown.

@@ -30,7 +30,7 @@ type jupyterPage struct {
 // Jupyter renders the page of a Jupyter notebook, with its outputs. files is its folder, nil if its pictures are not
 // available.
 func Jupyter(nb *ipynb.Notebook, files fs.FS) []byte {
-	p := jupyterPage{book: book{page: newPage(nb.Name, files)}, nb: nb, counts: map[state][]int{}, order: true,
+	p := jupyterPage{book: book{page: newStyledPage(nb.Name, files)}, nb: nb, counts: map[state][]int{}, order: true,
 		lang: nb.NamedLanguage(), names: nb.StepNames()}
 	if !nb.Rerun() {
 		p.manifest = nb.Manifest()

@@ -33,7 +33,7 @@ func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := notebookPage{book: book{page: newPage(name, files), title: nb.Front.Title,
+	p := notebookPage{book: book{page: newStyledPage(name, files), title: nb.Front.Title,
 		manifest: stripped.Manifest}, nb: nb,
 		problems: stripped.Problems, results: map[notebooks.StepID]*outcome{}}
 	for _, s := range nb.Steps {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -30,6 +31,7 @@ type page struct {
 	markdown goldmark.Markdown
 	pictures *pictures
 	budget   budget
+	looks    *looks          // of the HTML in it; nil for pages on which HTML has none
 	anchors  names           // headings by id, steps by "#" and id
 	used     map[string]bool // headings that are written: an id stands once
 	line     int             // in the notebook, of what is being written; 0 where it has none
@@ -38,6 +40,13 @@ type page struct {
 func newPage(name string, files fs.FS) *page {
 	return &page{name: name, markdown: newMarkdown(), pictures: &pictures{files: files, left: maxPictures},
 		budget: budget{maxPage}, anchors: newNames(), used: map[string]bool{}}
+}
+
+// newStyledPage makes a page on which the HTML of a notebook keeps its style.
+func newStyledPage(name string, files fs.FS) *page {
+	p := newPage(name, files)
+	p.looks = &looks{}
+	return p
 }
 
 // where says where the whole of a truncated text can be found.
@@ -68,20 +77,21 @@ func digestOf(text markup) markup {
 }
 
 // frame assembles a page. The policy comes first, so that it applies to everything after it.
-func frame(title string, bar, outline, main, keys markup) []byte {
+// looks are further styles, of what is in main.
+func frame(title string, bar, outline, main, keys markup, looks ...markup) []byte {
 	var w writer
 	w.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
 	styles, scripts := []markup{style}, []markup{script}
 	if strings.Contains(string(main), mathBegin) {
 		styles, scripts = append(styles, mathStyle), append(scripts, temml+mathScript)
 	}
+	styles = append(styles, slices.DeleteFunc(looks, func(m markup) bool { return m == "" })...)
 	w.put(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src%s; script-src%s; `+
 		`img-src data:; base-uri 'none'; form-action 'none'">`+"\n",
 		each(" %s", styles, digestOf), each(" %s", scripts, digestOf))
 	w.put(`<meta name="viewport" content="width=device-width, initial-scale=1">` + "\n" +
 		`<meta name="referrer" content="no-referrer">` + "\n" +
 		`<meta name="color-scheme" content="light dark">` + "\n")
-	same := func(m markup) markup { return m }
 	w.put("<title>%s</title>\n%s</head>\n<body>\n", cleanLine(title), each("<style>%s</style>\n", styles, same))
 	w.put(`<header class="bar">%s<span class="tools"><button type="button" id="theme" title="Light or dark (t)" `+
 		`aria-label="Light or dark">◐</button>`+
@@ -91,6 +101,8 @@ func frame(title string, bar, outline, main, keys markup) []byte {
 		"\n%s</body>\n</html>\n", keys, each("<script>%s</script>\n", scripts, same))
 	return []byte(w.String())
 }
+
+func same(m markup) markup { return m }
 
 // each formats what of makes of each text.
 func each(format markup, texts []markup, of func(markup) markup) markup {

@@ -40,6 +40,10 @@ type sanitizer struct {
 	writer
 	page     *page
 	verbatim bool // no formula is looked for in text
+
+	declared map[*html.Node]string // what remains of their style
+	colored  map[*html.Node]bool   // those with a color, and their ancestors
+	paper    bool                  // within an element on paper
 }
 
 // sanitize returns what of a piece of HTML may appear on a page.
@@ -49,6 +53,7 @@ func (s *sanitizer) sanitize(src string) markup {
 	if err != nil || deeper(nodes, deepest) { // nested deeper than a page is: its text is shown
 		return pre(sprintf("%s", cleanLines(src)))
 	}
+	s.styles(nodes)
 	for _, n := range nodes {
 		s.node(n)
 	}
@@ -100,6 +105,10 @@ func (s *sanitizer) node(n *html.Node) {
 	}
 	s.put("<%s", markup(name))
 	s.attributes(n)
+	if before := s.paper; !before {
+		s.paper = s.colored[n]
+		defer func() { s.paper = before }()
+	}
 	s.put(">")
 	if n.DataAtom == atom.Pre {
 		s.put("\n") // a parser drops the first one
@@ -118,6 +127,13 @@ func (s *sanitizer) children(n *html.Node) {
 }
 
 func (s *sanitizer) attributes(n *html.Node) {
+	var classes []markup
+	if text := s.declared[n]; text != "" {
+		classes = append(classes, s.page.looks.class(text))
+	}
+	if s.colored[n] && !s.paper { // whose colors are made for it
+		classes = append(classes, "paper")
+	}
 	for _, a := range n.Attr {
 		if a.Namespace != "" {
 			continue
@@ -148,9 +164,12 @@ func (s *sanitizer) attributes(n *html.Node) {
 			}
 		case "class": // of the colours of code
 			if n.DataAtom == atom.Span && isTokenClass(a.Val) {
-				s.put(` class="%s"`, a.Val)
+				classes = append(classes, sprintf("%s", a.Val))
 			}
 		}
+	}
+	if len(classes) > 0 {
+		s.put(` class="%s"`, strings.TrimSpace(string(each("%s ", classes, same))))
 	}
 }
 

@@ -34,7 +34,9 @@ func Output(name string, nb *notebooks.Notebook, run *runs.Run, files fs.FS) ([]
 	}
 	j.manifest.Signature = result.SignatureOf(name, run)
 	j.input, j.names = run.Started.Notebook, safe.NewNames(run.Started.Paths)
-	j.output = OutputPath(run.Started.Output, run.Started.Repository)
+	if j.output = OutputPath(run.Started.Output, run.Started.Repository); run.Started.OutputPath != "" {
+		j.output = run.Started.OutputPath
+	}
 	r := newRecorded(j, run, files)
 	if r.widgets, err = r.readWidgets(); err != nil {
 		return nil, fmt.Errorf("render: %w", err)

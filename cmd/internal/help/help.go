@@ -82,7 +82,7 @@ var laterOptions = func() (names []string) {
 
 // StripGroups are those of strip, and of git install, which takes its options.
 var StripGroups = []Group{
-	{"Actions", []string{"check", "stdout", "json"}},
+	{"Actions", []string{"check", "stdout", "json", "mode"}},
 	{"Scope", []string{"global", "attributes", "repo"}},
 	{"Markdown", []string{"markdown", "drop-damaged"}},
 	{"Jupyter notebooks", []string{"keep-output", "keep-count", "number-ids", "drop-empty-cells", "strip-init-cells",

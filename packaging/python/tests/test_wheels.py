@@ -49,3 +49,11 @@ def test_wheel(target: str, folder: Path) -> None:
 def test_command_line(folder: Path) -> None:
     done = subprocess.run([sys.executable, str(HERE / "wheels.py"), str(folder), "plan9/arm"], capture_output=True)
     assert done.returncode == 1 and b"linux/amd64" in done.stderr and os.listdir(folder) == []
+
+
+def test_says_what_it_does(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    monkeypatch.setattr("subprocess.run", lambda *args, **named: said.append(capsys.readouterr().err))
+    path = wheels.write(folder, "linux/arm64", wheels.programs("linux/arm64"))
+    assert "Building ./cmd/markmill and ./cmd/markmill-server for linux/arm64" in said[0]
+    assert path.name in capsys.readouterr().err

@@ -93,9 +93,15 @@ func (a *attempt) next(root string) (*engine.Engine, *engine.Plan, error) {
 		return nil, nil, err
 	}
 	req := a.spec.Request
-	req.Repository, req.Base, req.Dirty, req.Output = root, a.spec.Base, engine.DirtyIgnore, ""
+	a.place(&req, root)
 	plan, err := eng.Plan(context.Background(), req)
 	return eng, plan, err
+}
+
+// place has a run work in a repository of this machine. Its OUTPUT is written by who submitted the job.
+func (a *attempt) place(req *engine.Request, root string) {
+	req.Repository, req.Base, req.Dirty, req.Output = root, a.spec.Base, engine.DirtyIgnore, ""
+	req.OutputPath = a.spec.Output
 }
 
 // work returns a message about the outcome. An error means that another worker gets the job: its lease is lost, or the
@@ -139,7 +145,7 @@ func (a *attempt) work(ctx context.Context) (words string, err error) {
 	if req.ID, err = eng.NewID(req.Path); err != nil {
 		return "", err
 	}
-	req.Repository, req.Base, req.Dirty, req.Output = root, a.spec.Base, engine.DirtyIgnore, ""
+	a.place(&req, root)
 	plan, err := eng.Plan(ctx, req)
 	if err == nil {
 		err = errors.Join(safe.CheckNormalize(plan.Notebook()), queue.CheckNotebook(plan.Notebook()))

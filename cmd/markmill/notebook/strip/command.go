@@ -2,6 +2,8 @@ package strip
 
 import (
 	"bytes"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +33,8 @@ cells stay, and so does the formatting of everything else. Cells with the tag ke
 keep_output or init_cell in their metadata, keep their outputs. docs/review.md compares the options with
 nbstripout's.
 
+Zeppelin (.zpln, and whatever --mode zeppelin is given): the results of paragraphs.
+
 Files are rewritten in place; - or no file reads standard input and writes standard output.
 
 Exit codes: 0 done (with --check: nothing to remove), 1 with --check: there is something to remove, 2 a file
@@ -43,6 +47,7 @@ cannot be read or has regions that were edited.`,
 		Args: program.Args(0, -1),
 	}
 	options := StripFlags(c.Flags())
+	c.Flags().StringVarP(&options.mode, "mode", "m", "", "zeppelin: notes of Zeppelin, whatever their names")
 	c.RunE = func(_ *cobra.Command, files []string) error {
 		if len(files) == 0 {
 			files = []string{"-"}
@@ -124,6 +129,9 @@ func isObject(src []byte) bool {
 
 // Strip removes the outputs of a notebook.
 func (o *StripOptions) Strip(file string, src []byte) ([]byte, error) {
+	if o.mode == "zeppelin" || path.Ext(program.Name(file)) == ".zpln" {
+		return ipynb.StripZeppelin(program.Name(file), src)
+	}
 	if program.IsJupyter(file, src) || file == "-" && isObject(src) {
 		nb, err := ipynb.Parse(program.Name(file), src)
 		if err != nil {
@@ -146,6 +154,7 @@ type StripOptions struct {
 	Jupyter     ipynb.Strip
 	dropDamaged bool
 	maxSize     string
+	mode        string
 	lists       []*[]string
 }
 
@@ -180,6 +189,9 @@ func StripFlags(f *pflag.FlagSet) *StripOptions {
 func (o *StripOptions) Settle() error {
 	for _, list := range o.lists {
 		*list = strings.Fields(strings.Join(*list, " "))
+	}
+	if !slices.Contains([]string{"", "jupyter", "zeppelin"}, o.mode) {
+		return program.Usagef("--mode %s: expected jupyter or zeppelin", o.mode)
 	}
 	size, err := parseSize(o.maxSize)
 	if err != nil {
