@@ -110,7 +110,7 @@ func TestList(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	store := newStore(t)
-	if _, _, err := store.Find("last"); err == nil || !strings.Contains(err.Error(), "there are no runs here") {
+	if _, _, err := store.Find("last"); err == nil || !strings.Contains(err.Error(), "there are no runs in ") {
 		t.Errorf("got %v", err)
 	}
 	first := newRecord(t, store, aTime, 0xa1).id

@@ -19,7 +19,8 @@ import (
 // Filter chooses runs. The zero value chooses all, the newest first.
 type Filter struct {
 	Statuses     []runs.Status // any of them; empty: all
-	Notebook     string        // the path as given, the end of a path, or a pattern with * ? [
+	Notebook     string        // its path, the end of one, or a pattern with * ? [
+	Within       bool          // none of a notebook that lies outside of the repository
 	Since, Until time.Time     // of the start: Since counts, Until does not
 	Params       []Condition   // all of them
 	Scraps       []Condition   // all of them
@@ -209,10 +210,13 @@ func (x *Index) chosen(f Filter) (condition string, args []any, err error) {
 	switch {
 	case f.Notebook == "":
 	case strings.ContainsAny(f.Notebook, "*?["):
-		and(ofNotebooks("name GLOB ?"), f.Notebook, f.Notebook)
+		and(ofNotebooks("name GLOB ?"), f.Notebook)
 	default:
 		end := "/" + path.Clean(f.Notebook)
-		and(ofNotebooks("name=? OR substr(name,-length(?))=?"), f.Notebook, end, end, f.Notebook, end, end)
+		and(ofNotebooks("name=? OR substr(name,-length(?))=?"), f.Notebook, end, end)
+	}
+	if f.Within {
+		and(within)
 	}
 	if !f.Since.IsZero() {
 		and("started_ns>=?", f.Since.UnixNano())
@@ -251,13 +255,10 @@ func (x *Index) chosen(f Filter) (condition string, args []any, err error) {
 	return strings.Join(where, " AND "), args, nil
 }
 
-// ofNotebooks is the condition that a run is of a notebook whose name meets another, as it was given or in its
-// repository. There are fewer notebooks than runs, so their names are looked at.
+// ofNotebooks is the condition that a run is of a notebook whose name meets another. There are fewer notebooks than
+// runs, so their names are looked at.
 func ofNotebooks(condition string) string {
-	in := func(column string) string {
-		return column + " IN (SELECT name FROM (" + names(column) + ") WHERE " + condition + ")"
-	}
-	return "(" + in("notebook") + " OR " + in(named) + ")"
+	return "notebook IN (SELECT name FROM (" + names + ") WHERE " + condition + ")"
 }
 
 // valueCondition is a condition on a row of a table of values.
@@ -385,26 +386,23 @@ func Text(value codec.Raw) string {
 	return cmp.Or(string(value), "")
 }
 
+// within is the condition that a notebook is not one that lies outside of the repository of its run.
+const within = "(coalesce(source_path,'')<>'' OR coalesce(repository,'')='')"
+
 // Latest is the newest run of one notebook.
 type Latest struct {
 	Notebook string // its path in the repository; of a notebook elsewhere, as it was given
 	Run      runs.Entry
 }
 
-// named is where a run is looked up by its notebook.
-const named = "coalesce(source_path, notebook)"
-
-// names selects the values of an indexed column of the runs, each once, and reads no more of the index than that.
-func names(column string) string {
-	return "WITH RECURSIVE names(name) AS (SELECT min(" + column + ") FROM run UNION ALL SELECT (SELECT min(" + column +
-		") FROM run WHERE " + column + " > name) FROM names WHERE name IS NOT NULL) " +
-		"SELECT name FROM names WHERE name IS NOT NULL"
-}
+// names selects the notebooks of the runs, each once, and reads no more of the index than that.
+const names = "WITH RECURSIVE names(name) AS (SELECT min(notebook) FROM run UNION ALL SELECT (SELECT min(notebook) " +
+	"FROM run WHERE notebook > name) FROM names WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
 
 // Latest returns the newest run of every notebook, and of it what says how it went. It reads the index of notebooks,
 // and one run of each.
 func (x *Index) Latest() (list []Latest, err error) {
-	err = exec(x.conn, names(named), nil,
+	err = exec(x.conn, names, nil,
 		func(s *sqlite.Stmt) error { list = append(list, Latest{Notebook: s.ColumnText(0)}); return nil })
 	for i := range list {
 		if err != nil {
@@ -412,7 +410,7 @@ func (x *Index) Latest() (list []Latest, err error) {
 		}
 		e := &list[i].Run
 		err = exec(x.conn, "SELECT run_id, status, notebook, reason, started_ns, finished_ns, decision, decided_by "+
-			"FROM run WHERE "+named+"=? ORDER BY started_ns DESC, run_id DESC LIMIT 1", []any{list[i].Notebook},
+			"FROM run WHERE notebook=? ORDER BY started_ns DESC, run_id DESC LIMIT 1", []any{list[i].Notebook},
 			func(s *sqlite.Stmt) error {
 				id := runs.RunID(s.ColumnText(0))
 				*e = runs.Entry{ID: id, Dir: x.store.Path(id), Status: runs.Status(s.ColumnText(1)),
@@ -426,7 +424,7 @@ func (x *Index) Latest() (list []Latest, err error) {
 
 // Statuses returns those of the newest runs of a notebook, named as Latest names it, the newest first.
 func (x *Index) Statuses(notebook string, most int) (list []runs.Status, err error) {
-	err = exec(x.conn, "SELECT status FROM run WHERE "+named+"=? ORDER BY started_ns DESC, run_id DESC LIMIT ?",
+	err = exec(x.conn, "SELECT status FROM run WHERE notebook=? ORDER BY started_ns DESC, run_id DESC LIMIT ?",
 		[]any{notebook, most},
 		func(s *sqlite.Stmt) error { list = append(list, runs.Status(s.ColumnText(0))); return nil })
 	return list, err

@@ -31,7 +31,7 @@ markmill approve and deny answer the requests of jobs.`,
 		submit.Command(a), worker.Command(a))
 	jobs := &cobra.Command{}
 	o.Flags(jobs.Flags())
-	program.RepoFlag(jobs.Flags(), &o.Repo)
+	a.RepoFlag(jobs.Flags())
 	add := func(sub *cobra.Command) {
 		sub.Flags().AddFlagSet(jobs.Flags())
 		c.AddCommand(sub)

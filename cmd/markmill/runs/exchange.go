@@ -107,6 +107,7 @@ func exchangeCommand(a *program.App,
 		a.Tell("%s %d runs; %d were there\n", done, len(result.Runs), len(result.There))
 		return err
 	}
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "runs-exchange")
 	c.Flags().Int64Var(&max, "max-mb", 1024, "how much the remote may send, packed and unpacked, in megabytes")
 	return c

@@ -23,7 +23,6 @@ type ChangedRuns struct {
 
 func runsPrune(a *program.App) *cobra.Command {
 	var keep, days int
-	var repo string
 	var quiet, asJSON bool
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove old runs", Args: program.Args(0, 0),
@@ -34,7 +33,7 @@ reconcile --remove-refs. Each run prunes at its end;
 markmill runs sizes shows what would be removed, and runs maintain install has the system prune every day.`,
 		Example: "  markmill runs prune --keep 50 --days 7",
 		RunE: func(c *cobra.Command, _ []string) error {
-			store, src, err := a.HereOr(repo)
+			store, src, err := a.Here()
 			if err != nil {
 				return err
 			}
@@ -72,7 +71,7 @@ markmill runs sizes shows what would be removed, and runs maintain install has t
 		},
 	}
 	program.JSONFlag(c, &asJSON, "runs-prune")
-	program.RepoFlag(c.Flags(), &repo)
+	a.RepoFlag(c.Flags())
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing but errors")
 	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns,
 		"how many of the newest runs to keep at least (default: retention in markmill.yaml)")

@@ -124,6 +124,7 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 			return printVerified(a, out, holds, asJSON)
 		},
 	}
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "verify")
 	c.Flags().BoolVar(&signed, "signed", false, "fail unless a key that counts has signed it")
 	c.Flags().StringVar(&allowed, "allowed-signers", "",
