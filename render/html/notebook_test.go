@@ -38,7 +38,7 @@ func output(t *testing.T, source, status string, bodies map[string]string, steps
 // pageOf renders a page, checks it, and returns it with its text.
 func pageOf(t *testing.T, src []byte) (page []byte, text string) {
 	t.Helper()
-	page, err := Notebook("x.out.md", src, nil)
+	page, err := plainPage("x.out.md", src, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestPictures(t *testing.T) {
 		"data:image/png;base64,iVBORw0KGgpyZXN0": "<img ", "data:image/png;base64,AAAA": "no PNG",
 		"data:text/html;base64,AAAA": "loads nothing",
 	} {
-		page, err := Notebook("a.md", []byte("![words]("+src+")\n"), root.FS())
+		page, err := plainPage("a.md", []byte("![words]("+src+")\n"), root.FS())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestPictures(t *testing.T) {
 		full[fmt.Sprintf("%d.png", i)] = &fstest.MapFile{Data: []byte(png + strings.Repeat("x", 7<<20))}
 		fmt.Fprintf(&many, "![p](%d.png)\n\n", i)
 	}
-	page, err := Notebook("a.md", []byte(many.String()), full)
+	page, err := plainPage("a.md", []byte(many.String()), full)
 	if err != nil || len(page) > 2*maxPictures || !bytes.Contains(page, []byte("holds enough pictures")) {
 		t.Errorf("ten pictures of 7 MiB: %d bytes, %v", len(page), err)
 	}
@@ -293,8 +293,8 @@ func TestHighlight(t *testing.T) {
 // TestSamePage: rendering is deterministic.
 func TestSamePage(t *testing.T) {
 	src := hostileOutput("x <b>y</b>")
-	a, err1 := Notebook("x.md", src, hostileFiles("x"))
-	b, err2 := Notebook("x.md", src, hostileFiles("x"))
+	a, err1 := plainPage("x.md", src, hostileFiles("x"))
+	b, err2 := plainPage("x.md", src, hostileFiles("x"))
 	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(a, b) {
 		t.Errorf("two pages differ, or: %v", err)
 	}

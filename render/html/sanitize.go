@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
 )
 
@@ -34,6 +35,9 @@ var (
 
 // directions are the values that the attributes of layout may have.
 var directions = map[string]map[string]bool{"dir": words("ltr rtl auto"), "align": words("left right center")}
+
+// numeric is a cell of a table whose numbers stand below each other.
+var numeric = lazyregexp.New(`^\s*[-−+]?[0-9][0-9., ]*%?\s*$`)
 
 // sanitizer rewrites one piece of HTML.
 type sanitizer struct {
@@ -100,6 +104,9 @@ func (s *sanitizer) node(n *html.Node) {
 	}
 	s.put("<%s", markup(name))
 	s.attributes(n)
+	if c := n.FirstChild; n.DataAtom == atom.Td && c != nil && c.NextSibling == nil && numeric.MatchString(c.Data) {
+		s.put(` class="num"`)
+	}
 	s.put(">")
 	if n.DataAtom == atom.Pre {
 		s.put("\n") // a parser drops the first one

@@ -9,6 +9,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/render/result"
+	"markmill/runs"
 )
 
 // statusWords returns the words for a status, and the state that gives its color.
@@ -92,7 +93,16 @@ func (p *notebookPage) summary(st state, words string) markup {
 		dataRow(&rows, p.manifest)
 	}
 	p.paramRows(&rows)
-	p.scrapRows(&rows)
+	var scraps []scrap
+	for _, s := range p.nb.Steps {
+		if r := p.results[s.ID]; r != nil {
+			for _, c := range r.scraps {
+				c.step = string(s.ID)
+				scraps = append(scraps, c)
+			}
+		}
+	}
+	p.scrapRows(&rows, scraps)
 	if f := p.nb.Front.Span; f.End > f.Start {
 		p.line = 1
 		below.put(`<details class="more front"><summary>front matter</summary>%s</details>`,
@@ -296,21 +306,23 @@ func (p *notebookPage) paramRows(w *writer) {
 	list.end(w)
 }
 
-func (p *notebookPage) scrapRows(w *writer) {
-	list := listed{heading: "Scraps", noun: "scrap", columns: 3}
-	for _, s := range p.nb.Steps {
-		r := p.results[s.ID]
-		if r == nil {
-			continue
-		}
-		for _, c := range r.scraps {
-			if list.more() {
-				list.put(`<tr><td><code>%s</code></td><td>%s</td><td><a class="ref" href="#%s">%s</a></td></tr>`,
-					cleanLine(c.name), p.scrapValue(c.name, c.value), stepPrefix+string(s.ID), cleanLine(string(s.ID)))
+// scrapRows writes what checks found, and the scraps.
+func (p *page) scrapRows(w *writer, scraps []scrap) {
+	for _, list := range []*listed{{heading: "Checks", noun: "check", columns: 3},
+		{heading: "Scraps", noun: "scrap", columns: 3}} {
+		for _, c := range scraps {
+			name, check := strings.CutPrefix(c.name, runs.CheckPrefix)
+			if check != (list.noun == "check") || !list.more() {
+				continue
 			}
+			list.put(`<tr><td><code>%s</code></td><td>%s</td><td>`, cleanLine(name), p.scrapValue(c.name, c.value))
+			if c.step != "" {
+				list.put(`<a class="ref" href="#%s">%s</a>`, stepPrefix+c.step, cleanLine(c.step))
+			}
+			list.put("</td></tr>")
 		}
+		list.end(w)
 	}
-	list.end(w)
 }
 
 // listed is a list at the top of a page, of at most maxListed rows.

@@ -20,6 +20,7 @@ import (
 type Filter struct {
 	Statuses     []runs.Status // any of them; empty: all
 	Notebook     string        // its path, the end of one, or a pattern with * ? [
+	Given        bool          // the given parameters of each run are read
 	Within       bool          // none of a notebook that lies outside of the repository
 	Since, Until time.Time     // of the start: Since counts, Until does not
 	Params       []Condition   // all of them
@@ -142,6 +143,7 @@ func ParseKey(text string) (Key, error) {
 // Item is one run of a list, with the values that its Filter names.
 type Item struct {
 	runs.Entry
+	Given  map[string]codec.Raw `json:"-"`                    // all parameters that were given, if the filter asks
 	Params map[string]codec.Raw `json:"parameters,omitempty"` // those that --param or --sort names
 	Scraps map[string]codec.Raw `json:"scraps,omitempty"`     // those that --scrap or --sort names
 }
@@ -170,7 +172,13 @@ func (x *Index) List(f Filter) ([]Item, error) {
 		item := Item{Entry: e}
 		n := s.ColumnInt64(0)
 		var err error
-		if item.ResumedBy, err = x.resumedBy(id); err == nil {
+		if f.Given {
+			item.Given, err = x.given(n)
+		}
+		if err == nil {
+			item.ResumedBy, err = x.resumedBy(id)
+		}
+		if err == nil {
 			item.Params, err = x.values("parameter", n, f.names("param"))
 		}
 		if err == nil {
@@ -357,6 +365,19 @@ func (x *Index) resumedBy(id runs.RunID) (by []runs.RunID, err error) {
 	err = exec(x.conn, "SELECT run_id FROM run WHERE resumed_from=? ORDER BY started_ns, run_id", []any{string(id)},
 		func(s *sqlite.Stmt) error { by = append(by, runs.RunID(s.ColumnText(0))); return nil })
 	return by, err
+}
+
+// given are the parameters that a run was given.
+func (x *Index) given(n int64) (values map[string]codec.Raw, err error) {
+	err = exec(x.conn, "SELECT name, json FROM parameter WHERE n=? AND given AND json IS NOT NULL", []any{n},
+		func(s *sqlite.Stmt) error {
+			if values == nil {
+				values = map[string]codec.Raw{}
+			}
+			values[s.ColumnText(0)] = codec.Raw(s.ColumnText(1))
+			return nil
+		})
+	return values, err
 }
 
 func (x *Index) values(table string, n int64, names []string) (map[string]codec.Raw, error) {

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"errors"
+	"html/template"
 	"io"
 	"io/fs"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render"
+	"markmill/render/html"
 	"markmill/render/plain"
 	"markmill/render/result"
 	"markmill/runs"
@@ -34,6 +37,7 @@ const (
 type runBody struct {
 	Run      *runs.Run
 	Status   runs.Status
+	Title    string // of the notebook; its path while the run goes on
 	Notebook string // path in the repository, or as given
 	Alive    bool   // its process lives
 	At       string // place in the journal and the streams, where the live stream goes on
@@ -51,7 +55,8 @@ type runBody struct {
 	Output   bool             // there is an output notebook
 	Approval bool             // it waits for an approval
 	Signed   bool             // the policy wants approvals that are signed
-	Answer   *runs.Answer     // the last one to its request; a grant is one that no run has used
+	Answer   *runs.Answer     // the last one to its request
+	Holds    bool             // it is a denial, or a grant that no run has used
 	Given    map[string]string
 	Agent    bool     // a step of an agent goes on
 	Record   []string // files of the record
@@ -67,6 +72,7 @@ type stepRow struct {
 	Class   string
 	Mark    string
 	Words   string
+	Shown   template.HTML // its code and results, as on the page of the output notebook; "" while the run goes on
 	Streams []streamTail
 }
 
@@ -123,16 +129,23 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		return nil, err
 	}
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
-		Notebook: folded.Started.SourcePath, Causes: folded.Causes(), Params: folded.Contract.Parameters,
+		Notebook: cmp.Or(folded.Started.SourcePath, folded.Started.Notebook), Causes: folded.Causes(), Params: folded.Contract.Parameters,
 		Data: result.RunData(folded, record), Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
-	if b.Notebook == "" {
-		b.Notebook = folded.Started.Notebook
-	}
 	if folded.Completed == nil && !b.Alive {
 		b.Status = runs.Interrupted
 	}
+	var made *html.Made
+	if b.Title = b.Notebook; !b.Alive {
+		if made, _ = pageOf(record); made != nil { // else the streams are shown
+			b.Title = made.Title
+		}
+	}
 	for _, step := range folded.Steps {
-		b.Steps = append(b.Steps, newStepRow(record, step, b.Alive))
+		row := newStepRow(record, step, b.Alive)
+		if made != nil {
+			row.Shown = template.HTML(made.Steps[row.ID])
+		}
+		b.Steps = append(b.Steps, row)
 		if b.Alive && step.Step != nil && step.Finished == nil {
 			b.Agent = step.Planned.Lang == "agent"
 		}
@@ -157,7 +170,8 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		if b.Answer, err = s.answerTo(folded); err != nil {
 			return nil, err
 		}
-		if b.Answer != nil {
+		if b.Holds = b.Answer != nil && !b.Answer.Used && (b.Answer.Approval.Answer == runs.AnswerDenied ||
+			time.Now().Before(b.Answer.Expires)); b.Holds {
 			b.Approval, b.Given = false, givenValues(folded)
 			b.Causes = slices.DeleteFunc(b.Causes, func(c runs.Cause) bool {
 				return c.Blocker.Code == runs.CodeApprovalRequired
@@ -213,7 +227,9 @@ func stepState(step runs.StepRecord, alive bool) (class, mark, words string) {
 	case step.Finished == nil && step.Planned.Action != runs.ActionSkip:
 		return "skip", "·", "not reached"
 	}
-	mark, words = result.Verdict(step)
+	if mark, words = result.Verdict(step); step.Finished != nil && !step.StartedAt.IsZero() {
+		words += " · " + took(step.FinishedAt.Sub(step.StartedAt))
+	}
 	if class = string(step.Status()); class == string(runs.StepAllowed) {
 		class = "pass"
 	}
@@ -280,6 +296,9 @@ func bars(record *runs.Record) (list []bar) {
 	const most = 400
 	for i, span := range trace.Spans[:min(len(trace.Spans), most)] {
 		depth[i] = depth[span.Parent] + 1
+		if span.Took() < time.Millisecond && span.Failed == "" {
+			continue
+		}
 		from := int(1000 * span.Begin.Sub(trace.Spans[0].Begin) / whole)
 		list = append(list, bar{Name: span.Name, Depth: depth[i], From: min(max(from, 0), 999),
 			Width: max(1, min(1000-from, int(1000*span.Took()/whole))), Words: took(span.Took()),
@@ -290,10 +309,7 @@ func bars(record *runs.Record) (list []bar) {
 
 // left estimates how long a run still takes: what its steps took the last times, by the median.
 func (s *server) left(r *http.Request, folded *runs.Run) (left time.Duration) {
-	name := folded.Started.SourcePath
-	if name == "" {
-		name = folded.Started.Notebook
-	}
+	name := cmp.Or(folded.Started.SourcePath, folded.Started.Notebook)
 	_ = s.ask(r.Context(), func(x *index.Index) error {
 		stats, err := x.Stats(index.Filter{Notebook: name, Statuses: []runs.Status{runs.Pass},
 			Since: time.Now().AddDate(0, 0, -30)})
@@ -317,14 +333,12 @@ func (s *server) left(r *http.Request, folded *runs.Run) (left time.Duration) {
 	return left
 }
 
-// answerTo returns the last answer to what a run asked, unless a run has used it or it has expired; nil if there is
-// none.
+// answerTo returns the last answer to what a run asked; nil if there is none.
 func (s *server) answerTo(folded *runs.Run) (last *runs.Answer, err error) {
 	list, err := s.store.Approvals().Answers()
 	for i := range list {
 		a := &list[i]
-		if folded.Requested != nil && a.Contract == folded.Requested.Contract && !a.Used &&
-			(a.Answer == runs.AnswerDenied || time.Now().Before(a.Expires)) &&
+		if folded.Requested != nil && a.Contract == folded.Requested.Contract && a.Time.After(folded.StartedAt) &&
 			(last == nil || a.Time.After(last.Time)) {
 			last = a
 		}
@@ -348,23 +362,28 @@ func (s *server) output(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	folded, src, err := record.Load()
+	made, err := pageOf(record)
 	if err != nil {
 		return refused(http.StatusNotFound, err)
+	}
+	return static(w, made.Page)
+}
+
+// pageOf makes the page of the output notebook of a run.
+func pageOf(record *runs.Record) (*html.Made, error) {
+	folded, src, err := record.Load()
+	if err != nil {
+		return nil, err
 	}
 	name := folded.OutputFile()
 	text, err := record.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = render.Again(name, folded, src, record)
 	}
-	var page []byte
-	if err == nil {
-		page, err = views.Page(name, text, recordFS{record})
-	}
 	if err != nil {
-		return refused(http.StatusNotFound, err)
+		return nil, err
 	}
-	return static(w, page)
+	return views.Page(name, text, recordFS{record}, folded)
 }
 
 // recordFS is a record as a file system.
