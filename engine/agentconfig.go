@@ -66,9 +66,9 @@ func checkAgents(file string, agents map[string]AgentConfig) error {
 			return bad("is no backend that is built in, and has no command", "there are: "+
 				strings.Join(agentNames(), ", ")+"; any other program needs path and command")
 		case !filepath.IsAbs(c.Path) && (!home || !filepath.IsLocal(rest)):
-			return bad(fmt.Sprintf("path: %q is not absolute", c.Path), "markmill agent admit "+name+" writes it")
+			return bad(fmt.Sprintf("path: %q is not absolute", c.Path), AdmitCommand(name)+" writes it")
 		case !sha256Form.MatchString(c.SHA256):
-			return bad("sha256: 64 hexadecimal digits were expected", "markmill agent admit "+name+" writes them")
+			return bad("sha256: 64 hexadecimal digits were expected", AdmitCommand(name)+" writes them")
 		case c.Network != "" && c.Network != "on" && c.Network != "off":
 			return bad(fmt.Sprintf("network: %q is neither on nor off", c.Network), "on is the default")
 		case c.Start < 0 || c.Idle < 0:
@@ -85,6 +85,14 @@ func agentNames() []string {
 		names = append(names, b.Name())
 	}
 	return names
+}
+
+// AdmitCommand is the command that admits an agent of a name.
+func AdmitCommand(name string) string {
+	if _, builtIn := agent.Find(name); builtIn {
+		return "markmill agent admit " + name
+	}
+	return "markmill agent admit " + name + " --program FILE"
 }
 
 // kernel is the agent as a kernel, with the credentials that the environment has.

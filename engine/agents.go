@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"markmill/engine/agent"
 	"markmill/engine/kernel"
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
@@ -93,9 +94,9 @@ func (p *Plan) admitted(e *Engine, name string, d *runs.EligibilityData) (*kerne
 	c, ok := e.Config.Agents[name]
 	b, known := c.backend(name)
 	if !ok || !known {
-		fix := "markmill agent admit " + name
-		if !slices.Contains(agentNames(), name) {
-			fix += " --program FILE, or request one of: " + strings.Join(agentNames(), ", ")
+		fix := AdmitCommand(name)
+		if _, builtIn := agent.Find(name); !builtIn {
+			fix += ", or request one of: " + strings.Join(agentNames(), ", ")
 		}
 		return deny("admitted", runs.CodeProviderNotAdmitted, fmt.Sprintf("the agent %s is not admitted in %s", name,
 			ConfigFile), fix)
@@ -111,16 +112,16 @@ func (p *Plan) admitted(e *Engine, name string, d *runs.EligibilityData) (*kerne
 	digest, _, err := e.DigestOfAgent(program)
 	if err != nil {
 		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s cannot be "+
-			"read: %v", name, err), "install it again, and admit it: markmill agent admit "+name)
+			"read: %v", name, err), "install it again, and admit it: "+AdmitCommand(name))
 	}
 	if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
 		return deny("program", runs.CodeProviderUnavailable, fmt.Sprintf("the program of the agent %s, %s, is not "+
-			"executable", name, program), "install it again, and admit it: markmill agent admit "+name)
+			"executable", name, program), "install it again, and admit it: "+AdmitCommand(name))
 	}
 	if digest != runs.Digest("sha256:"+c.SHA256) {
 		return deny("program", runs.CodeProviderChanged, fmt.Sprintf("the program of the agent %s, %s, is not the "+
 			"one that was admitted: its digest is %s", name, program, digest), "look at what changed, and admit it: "+
-			"markmill agent admit "+name)
+			AdmitCommand(name))
 	}
 	k := c.kernel(b, program, e.Getenv)
 	if len(c.Credentials) > 0 && len(k.Keys) == 0 {

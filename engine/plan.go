@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"markmill/engine/mask"
 	"markmill/engine/schedule"
 	"markmill/engine/worktree"
+	"markmill/engine/worktree/listing"
 	"markmill/notebooks"
 	"markmill/notebooks/forms"
 	"markmill/notebooks/inject"
@@ -464,11 +467,21 @@ func (p *Plan) Submodules() (empty []worktree.Submodule, err error) {
 }
 
 // LeftBehind lists the uncommitted files that the run does not see. The notebook is not one of them: it runs as it is
-// on disk. Neither is what was installed.
+// on disk. Neither is what was installed, or made by runs: output notebooks, and the pictures beside them.
 func (p *Plan) LeftBehind() []string {
 	if p.request.InPlace || p.request.Dirty != DirtyIgnore || p.source == nil {
 		return nil
 	}
 	notebook, _ := p.source.Relative(p.request.Path)
-	return slices.DeleteFunc(p.DirtyPaths(), func(path string) bool { return path == notebook || installedFile(path) })
+	outputs := map[string]bool{} // without their extensions
+	return slices.DeleteFunc(p.DirtyPaths(), func(name string) bool {
+		made := false
+		if notebooks.IsMarkdownName(name) || notebooks.IsJupyterName(name) {
+			text, err := os.ReadFile(filepath.Join(p.source.Root(), filepath.FromSlash(name)))
+			made = err == nil && listing.KindOf(name, text) == listing.Output
+			outputs[strings.TrimSuffix(name, path.Ext(name))] = made
+		}
+		beside, pictures := strings.CutSuffix(path.Dir(name), "_files")
+		return made || pictures && outputs[beside] || name == notebook || installedFile(name)
+	})
 }

@@ -32,12 +32,12 @@ type stepRegion struct {
 
 	output string                      // how much stands open: notebooks.OutputOpen, …
 	broke  []notebooks.ManifestBlocker // the rules that the step broke
-	rest   bytes.Buffer                // what is folded; the results stand in the region itself
+	rest   bytes.Buffer                // what is folded; results and a short diff stand in the region itself
 	shown  map[string]bool             // scraps that stand among the results
 }
 
-// write writes the body: results first, then everything else folded under the summary. All of it is open for a step
-// that failed or broke a rule.
+// write writes the body: results and a short diff first, then everything else folded under the summary. All of it is
+// open for a step that failed or broke a rule.
 func (r *stepRegion) write(pics []picture) error {
 	r.shown = map[string]bool{}
 	ran := r.rec.Finished != nil && r.rec.Finished.Status != runs.StepSkipped
@@ -207,14 +207,21 @@ func (r *stepRegion) picture(p picture) {
 	fmt.Fprintf(r, "![%s](%s)\n\n", safe.Inline(plain.Escape(alt)), safe.Link(p.to))
 }
 
+// openDiff is how many lines a diff has at most that is not folded.
+const openDiff = 20
+
 func (r *stepRegion) diff() error {
 	e, escaped, err := safe.Patch(r.files, r.rec)
 	if err != nil {
 		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}
-	safe.WriteExcerpt(&r.rest, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)
+	to := &r.rest
+	if strings.Count(e.Head+e.Tail, "\n") <= openDiff && !r.failed() && len(r.broke) == 0 {
+		to = &r.Buffer
+	}
+	safe.WriteExcerpt(to, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)
 	if escaped {
-		fmt.Fprintf(&r.rest, "Hidden characters are shown escaped; to the byte: %s\n\n",
+		fmt.Fprintf(to, "Hidden characters are shown escaped; to the byte: %s\n\n",
 			safe.CodeSpan(plain.Escape(r.rec.Patch.Patch)))
 	}
 	return nil

@@ -30,7 +30,8 @@ type Run struct {
 	Verification          *VerificationData
 	Data                  *DataWritten // nil: it wrote nothing that Git ignores, or Data was not recorded yet
 	Completed             *CompletedData
-	Events                int // how many events were folded
+	Events                int    // how many events were folded
+	Head                  Digest // hash of the last of them
 
 	blocked []Blocker                // of gate.blocked and approval.denied
 	at      map[notebooks.StepID]int // place in Steps
@@ -117,6 +118,7 @@ func (r *Run) Add(event Event) (err error) {
 		r.Source = event.Prev
 	}
 	r.Events++
+	r.Head = event.Hash
 	switch event.Type {
 	case RunStarted:
 		r.Started, err = decode[RunStartedData](event)

@@ -21,7 +21,7 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told, err := store.Prunable(0, 7*day, now)
+	told, err := store.Prunable(0, 7*day, now, false)
 	if err != nil || !slices.Equal(told.Runs, ids[:1]) || !told.Next.Truncate(time.Second).Equal(aTime.Add(50*day)) {
 		t.Errorf("%+v, %v", told, err)
 	}

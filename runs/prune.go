@@ -45,21 +45,20 @@ func (s Store) PruneSometimes(keep int, age time.Duration, now time.Time) ([]Run
 // sweep is removed when none of its runs is left. It opens the journals of the newest runs, to count them, and of those
 // that may go.
 func (s Store) Prune(keep int, age time.Duration, now time.Time) ([]RunID, error) {
-	if err := s.Survey(); err != nil {
-		return nil, err
-	}
-	p := s.pruning()
-	err := p.prune(keep, age, now)
-	return p.gone, err
+	return s.prune(keep, age, now, false)
 }
 
 // PruneAll is Prune without regard to KeepHistory.
 func (s Store) PruneAll(keep int, age time.Duration, now time.Time) ([]RunID, error) {
+	return s.prune(keep, age, now, true)
+}
+
+func (s Store) prune(keep int, age time.Duration, now time.Time, all bool) ([]RunID, error) {
 	if err := s.Survey(); err != nil {
 		return nil, err
 	}
 	p := s.pruning()
-	p.all = true
+	p.all = all
 	err := p.prune(keep, age, now)
 	return p.gone, err
 }
@@ -72,10 +71,10 @@ type Prunable struct {
 	Next time.Time `json:"next,omitzero"`
 }
 
-// Prunable says what Prune would remove now, and removes nothing.
-func (s Store) Prunable(keep int, age time.Duration, now time.Time) (told Prunable, err error) {
+// Prunable says what Prune would remove now, or PruneAll, and removes nothing.
+func (s Store) Prunable(keep int, age time.Duration, now time.Time, all bool) (told Prunable, err error) {
 	p := s.pruning()
-	p.dry = true
+	p.dry, p.all = true, all
 	if p.ids, err = s.IDs(); err != nil {
 		return told, err
 	}

@@ -226,6 +226,9 @@ func (e *Entry) after(record *Record) {
 
 func (e *Entry) begun(at time.Time, started *RunStartedData) {
 	e.StartedAt, e.Notebook = at, started.Notebook
+	if started.Repository != "" { // wherever it was started from
+		e.Notebook = cmp.Or(started.SourcePath, started.Notebook)
+	}
 	if started.Parent != nil {
 		e.Parent = started.Parent.Run
 	}
@@ -308,7 +311,7 @@ func (s Store) Find(word string) (RunID, string, error) {
 	case 1:
 		return found[0], s.Path(found[0]), nil
 	case 0:
-		return "", "", noRun(fmt.Sprintf("no run has %q in its id", word), len(ids))
+		return "", "", s.noRun(fmt.Sprintf("no run has %q in its id", word), len(ids))
 	}
 	const most = 10
 	slices.Reverse(found) // ids begin with their time
@@ -325,10 +328,10 @@ func (s Store) Find(word string) (RunID, string, error) {
 	}
 }
 
-func noRun(msg string, runs int) error {
+func (s Store) noRun(msg string, runs int) error {
 	hint := "markmill list shows the runs there are"
 	if runs == 0 {
-		hint = "there are no runs here"
+		hint = "there are no runs in " + s.Dir
 	}
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
 }
@@ -350,7 +353,7 @@ func (s Store) latest(ids []RunID) (RunID, string, error) {
 			return entries[0].ID, entries[0].Dir, nil
 		}
 	}
-	return "", "", noRun("there is no last run", 0)
+	return "", "", s.noRun("there is no last run", 0)
 }
 
 // Newest returns the newest runs, at most so many, by the time in their ids. It opens the journals of no others.

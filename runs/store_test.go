@@ -110,7 +110,7 @@ func TestList(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	store := newStore(t)
-	if _, _, err := store.Find("last"); err == nil || !strings.Contains(err.Error(), "there are no runs here") {
+	if _, _, err := store.Find("last"); err == nil || !strings.Contains(err.Error(), "there are no runs in ") {
 		t.Errorf("got %v", err)
 	}
 	first := newRecord(t, store, aTime, 0xa1).id
@@ -169,7 +169,7 @@ func TestPrune(t *testing.T) {
 		{"old, but not those to keep", 3, 2 * day, []RunID{ids[2], ids[0]}},
 		{"old only", 0, 2 * day, []RunID{ids[3]}},
 	} {
-		told, err := store.Prunable(c.keep, c.age, now)
+		told, err := store.Prunable(c.keep, c.age, now, false)
 		if err != nil || !slices.Equal(told.Runs, c.want) {
 			t.Errorf("%s: Prunable says %v, %v; want %v", c.name, told.Runs, err, c.want)
 		}
@@ -246,14 +246,14 @@ func TestPrunable(t *testing.T) {
 		}
 		sweeps = append(sweeps, SweepID(filepath.Base(sweep.Dir)))
 	}
-	told, err := store.Prunable(0, 24*time.Hour, now)
+	told, err := store.Prunable(0, 24*time.Hour, now, false)
 	if err != nil || !slices.Equal(told.Runs, []RunID{outer, inner}) || !slices.Equal(told.Sweeps, sweeps[:1]) {
 		t.Fatalf("%+v, %v", told, err)
 	}
 	if want := now.Add(23 * time.Hour); told.Next.Sub(want).Abs() > time.Minute {
 		t.Errorf("the next is due at %s, want %s", told.Next, want)
 	}
-	if told, err := store.Prunable(1, 24*time.Hour, now); err != nil || !told.Next.IsZero() {
+	if told, err := store.Prunable(1, 24*time.Hour, now, false); err != nil || !told.Next.IsZero() {
 		t.Errorf("one of those to be kept is due: %+v, %v", told, err)
 	}
 	gone, err := store.Prune(0, 24*time.Hour, now)

@@ -124,7 +124,7 @@ func Make(store runs.Store, x *index.Index, from, to time.Time) (*Digest, error)
 	if err != nil {
 		return nil, err
 	}
-	stats, err := x.Stats(index.Filter{Since: from, Until: to})
+	stats, err := x.Stats(index.Filter{Since: from, Until: to, Within: true})
 	if err != nil {
 		return nil, err
 	}

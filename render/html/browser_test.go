@@ -112,7 +112,7 @@ func (b *browser) evil(t *testing.T) []byte {
 			all.WriteString(strings.ReplaceAll(text, "HOST", b.server.URL) + "\n\n")
 		}
 	}
-	page, err := Notebook("x.md", hostileOutput(all.String()), hostileFiles(b.server.URL))
+	page, err := plainPage("x.md", hostileOutput(all.String()), hostileFiles(b.server.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestBrowserRunsNothingHostile(t *testing.T) {
 // TestBrowserPolicyAlone: if everything else fails, the policy alone blocks scripts and loads.
 func TestBrowserPolicyAlone(t *testing.T) {
 	b := newBrowser(t)
-	good, err := Notebook("x.md", []byte("# T\n\nBROKEN\n"), nil)
+	good, err := plainPage("x.md", []byte("# T\n\nBROKEN\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func wideNotebook(t *testing.T) []byte {
 // TestBrowserWidth: on phones and desktops nothing but code scrolls sideways.
 func TestBrowserWidth(t *testing.T) {
 	b := newBrowser(t)
-	page, err := Notebook("x.md", wideNotebook(t), nil)
+	page, err := plainPage("x.md", wideNotebook(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestBrowserWidth(t *testing.T) {
 func TestBrowserKeys(t *testing.T) {
 	b := newBrowser(t)
 	long := strings.Repeat("averylongword", 40)[:100]
-	page, err := Notebook("x.md", wideNotebook(t), nil)
+	page, err := plainPage("x.md", wideNotebook(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestBrowserHugeOutput(t *testing.T) {
 	b := newBrowser(t)
 	body := "<details><summary>✓ <code>a</code></summary>\n\n```text {.output}\n" +
 		strings.Repeat("a line of output that goes on and on\n", 20<<20/37) + "```\n\n</details>\n"
-	page, err := Notebook("x.md", output(t, "```bash {#a}\ntrue\n```\n", "pass", map[string]string{"a": body}), nil)
+	page, err := plainPage("x.md", output(t, "```bash {#a}\ntrue\n```\n", "pass", map[string]string{"a": body}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestBrowserDiff(t *testing.T) {
 // TestBrowserFormulas: the browser typesets formulas, leaves the text of one that cannot be read, and asks for nothing.
 func TestBrowserFormulas(t *testing.T) {
 	b := newBrowser(t)
-	page, err := Notebook("x.md", []byte("# T\n\n$\\newcommand{\\R}{\\mathbb{R}}$ $a*b*c \\in \\R$, $\\frac{1}{$, "+
+	page, err := plainPage("x.md", []byte("# T\n\n$\\newcommand{\\R}{\\mathbb{R}}$ $a*b*c \\in \\R$, $\\frac{1}{$, "+
 		"$$x$$\n\n\\begin{align}\na &= b \\\\\n- c\n\\end{align}\n\n$\\pmb{x}$ $\\href{javascript:alert(1)}{x}$ "+
 		"$\\includegraphics{"+b.server.URL+"/x.png}$ $\\def\\a{\\a\\a}\\a$ "+
 		"$\\text{<img src=x onerror=alert(1)>}$\n"), nil)

@@ -53,8 +53,8 @@ func TestCorpus(t *testing.T) {
 				refused++
 				return nil
 			}
-			page = Jupyter(nb, os.DirFS(filepath.Dir(path)))
-		} else if page, err = Notebook(path, src, os.DirFS(filepath.Dir(path))); err != nil {
+			page = Jupyter(nb, os.DirFS(filepath.Dir(path)), nil).Page
+		} else if page, err = plainPage(path, src, os.DirFS(filepath.Dir(path))); err != nil {
 			refused++
 			return nil
 		}

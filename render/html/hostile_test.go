@@ -118,7 +118,7 @@ func TestHostile(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			text = strings.ReplaceAll(text, "HOST", "http://127.0.0.1:1")
 			for _, src := range [][]byte{hostileOutput(text), hostileOutput("a\n\n" + text + "\n\nb"), []byte(text)} {
-				page, err := Notebook("x.md", src, hostileFiles("http://127.0.0.1:1"))
+				page, err := plainPage("x.md", src, hostileFiles("http://127.0.0.1:1"))
 				if err != nil {
 					continue // refused: no page
 				}
@@ -136,7 +136,7 @@ func TestHostileMixtures(t *testing.T) {
 		parts := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(hostile), rapid.StringN(0, 20, 60),
 			rapid.SampledFrom([]string{"<", ">", "</", "<!--", "-->", `"`, "'", "`", "```", "\n\n", "<svg>", "<math>",
 				"<style>", "<title>", "<a ", "<table>", "</p>", "<pre>\n\n"})), 1, 8).Draw(t, "parts")
-		page, err := Notebook("x.md", hostileOutput(strings.Join(parts, "")), hostileFiles("x"))
+		page, err := plainPage("x.md", hostileOutput(strings.Join(parts, "")), hostileFiles("x"))
 		if err == nil {
 			checkSafe(t, page)
 		}

@@ -14,6 +14,7 @@ import (
 	"markmill/notebooks/ipynb"
 	"markmill/render/plain"
 	"markmill/render/result"
+	"markmill/runs"
 )
 
 // jupyterPage is the page of a Jupyter notebook.
@@ -27,10 +28,10 @@ type jupyterPage struct {
 	names  map[int]string // of code cells, by place: as the steps of a run are called
 }
 
-// Jupyter renders the page of a Jupyter notebook, with its outputs. files is its folder, nil if its pictures are not
-// available.
-func Jupyter(nb *ipynb.Notebook, files fs.FS) []byte {
-	p := jupyterPage{book: book{page: newStyledPage(nb.Name, files)}, nb: nb, counts: map[state][]int{}, order: true,
+// Jupyter renders the page of a Jupyter notebook, with its outputs. files and run are as Notebook has them.
+func Jupyter(nb *ipynb.Notebook, files fs.FS, run *runs.Run) *Made {
+	p := jupyterPage{book: book{page: newStyledPage(nb.Name, files), run: run,
+		steps: map[notebooks.StepID]string{}}, nb: nb, counts: map[state][]int{}, order: true,
 		lang: nb.NamedLanguage(), names: nb.StepNames()}
 	if !nb.Rerun() {
 		p.manifest = nb.Manifest()
@@ -42,7 +43,7 @@ func Jupyter(nb *ipynb.Notebook, files fs.FS) []byte {
 		cells += len(list)
 	}
 	st, words := p.verdict()
-	return p.bytes(st, words, plain.Counted(cells, "code cell"), "", p.top(st, words, "", "", p.rows(), ""))
+	return p.made(st, words, plain.Counted(cells, "code cell"), "", p.top(st, words, "", "", p.rows(), ""))
 }
 
 // write writes the cells. It parses all Markdown first, because a link may lead to a heading in a later cell.
@@ -145,7 +146,7 @@ func (p *jupyterPage) codeCell(c *ipynb.Cell, i int, last *int) {
 	if m := p.outputs(c); m != "" {
 		p.body.put(`<div class="result">%s</div>`, m)
 	}
-	p.body.put("</details>\n")
+	p.end(label)
 }
 
 // outputs writes the outputs of a cell. Consecutive pieces of one stream are joined.
@@ -281,25 +282,12 @@ func (p *jupyterPage) manifestRows(w *writer) {
 	w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(result.TestsWords(m), "tests: ")))
 	w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(result.ChangedWords(m)))
 	dataRow(w, m)
-	params := listed{heading: "Parameters", noun: "parameter", columns: 2}
-	for _, param := range m.Parameters {
-		if params.more() {
-			given := markup("")
-			if param.Given {
-				given = ` <span class="tag">given</span>`
-			}
-			params.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`,
-				cleanLine(param.Name), p.value(param.Value), given)
-		}
-	}
-	params.end(w)
-	scraps := listed{heading: "Scraps", noun: "scrap", columns: 2}
+	p.paramRows(w, nil, m.Parameters)
+	var scraps []scrap
 	for _, s := range m.Scraps {
-		if scraps.more() {
-			scraps.put(`<tr><td><code>%s</code></td><td>%s</td></tr>`, cleanLine(s.Name), p.value(s.Value))
-		}
+		scraps = append(scraps, scrap{name: s.Name, value: s.Value})
 	}
-	scraps.end(w)
+	p.scrapRows(w, scraps)
 }
 
 // rows writes the facts at the top.

@@ -32,7 +32,7 @@ func jupyter(t *testing.T, cells ...map[string]any) (page []byte, words string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	page = Jupyter(nb, nil)
+	page = Jupyter(nb, nil, nil).Page
 	checkSafe(t, page)
 	root, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
@@ -146,7 +146,7 @@ func TestPicturesBesideJupyter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := Jupyter(nb, fstest.MapFS{"q.png": {Data: data}, "sub/q.png": {Data: data}})
+	page := Jupyter(nb, fstest.MapFS{"q.png": {Data: data}, "sub/q.png": {Data: data}}, nil).Page
 	checkSafe(t, page)
 	if n := bytes.Count(page, []byte(png)); n != 4 {
 		t.Errorf("%d pictures, not 4", n)

@@ -3,6 +3,7 @@ package html
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -19,4 +20,13 @@ func TestMain(m *testing.M) {
 	}
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
+}
+
+// plainPage is the page of a notebook of which no run is known.
+func plainPage(name string, src []byte, files fs.FS) ([]byte, error) {
+	made, err := Notebook(name, src, files, nil)
+	if err != nil {
+		return nil, err
+	}
+	return made.Page, nil
 }

@@ -33,7 +33,7 @@ func TestFormulas(t *testing.T) {
 			"$$\na\n- b\n+ c\n===\n# d\n1. e\n> f\n$$"}, "more"},
 		{"> q\n> $$\n> a\n> - b\n> $$\n", []string{"$$\na\n- b\n$$"}, "<blockquote>"},
 		{"- i $x_1 * y_2 * z$\n- j", []string{`$x_1 * y_2 * z$`}, "<li>j"},
-		{"| a | b |\n| - | - |\n| $|x|$ | 2 |\n", []string{`$|x|$`}, "<td>2</td>"},
+		{"| a | b |\n| - | - |\n| $|x|$ | 2 |\n", []string{`$|x|$`}, "<td class=\"num\">2</td>"},
 		{`**bold $x*y$ text**`, []string{`$x*y$`}, "<strong>bold "},
 		{`\\(a*b*c\\) and \\[a*b*c\\]`, []string{`\\(a*b*c\\)`, `\\[a*b*c\\]`}, ""},
 		{"$`a*b`$", []string{"$`a*b`$"}, ""},
@@ -58,7 +58,7 @@ func TestFormulas(t *testing.T) {
 		{"[l]\n\n[l]: https://example.org/$a$b\n", nil, `href="https://example.org/$a$b"`},
 		{`<script>$a$</script>`, nil, ""},
 	} {
-		page, err := Notebook("x.md", []byte(c.src+"\n"), nil)
+		page, err := plainPage("x.md", []byte(c.src+"\n"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func FuzzFormulas(f *testing.F) {
 				at = s.end
 			}
 		}
-		page, err := Notebook("x.md", []byte(src), nil)
+		page, err := plainPage("x.md", []byte(src), nil)
 		if err != nil {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/render/result"
+	"markmill/runs"
 )
 
 // notebookPage is the page of a notebook.
@@ -21,33 +22,30 @@ type notebookPage struct {
 	problems notebooks.ErrorList
 	results  map[notebooks.StepID]*outcome
 	used     []notebooks.ManifestParam // by the run
-	params   *region.FoundRegion       // the region that shows the given values, until it is written
 }
 
 // Notebook renders the page of a source or an output notebook. name is its name on the page; files is its folder,
-// nil if its pictures are not available. Mistakes in the source are returned as markdown.Parse reports them;
-// damaged outputs are reported on the page.
-func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
+// nil if its pictures are not available, and run the run that left it, nil where that is not known. Mistakes in the
+// source are returned as markdown.Parse reports them; damaged outputs are reported on the page.
+func Notebook(name string, src []byte, files fs.FS, run *runs.Run) (*Made, error) {
 	stripped := region.Strip(name, src)
 	nb, err := markdown.Parse(name, stripped.Source)
 	if err != nil {
 		return nil, err
 	}
-	p := notebookPage{book: book{page: newStyledPage(name, files), title: nb.Front.Title,
-		manifest: stripped.Manifest}, nb: nb,
+	p := notebookPage{book: book{page: newStyledPage(name, files), run: run, title: nb.Front.Title,
+		manifest: stripped.Manifest, steps: map[notebooks.StepID]string{}}, nb: nb,
 		problems: stripped.Problems, results: map[notebooks.StepID]*outcome{}}
 	for _, s := range nb.Steps {
 		p.anchors.used["#"+string(s.ID)] = true
 	}
 	p.used = result.Parameters(stripped)
 	steps := result.Steps(stripped)
-	for i, r := range stripped.Regions {
+	for _, r := range stripped.Regions {
 		if p.anchors.used["#"+r.ID] {
 			res := outcomeOf(p.manifest, steps[notebooks.StepID(r.ID)])
 			p.readRegion(res, r)
 			p.results[notebooks.StepID(r.ID)] = res
-		} else if p.params == nil {
-			p.params = &stripped.Regions[i]
 		}
 	}
 	p.write()
@@ -58,7 +56,7 @@ func Notebook(name string, src []byte, files fs.FS) ([]byte, error) {
 	} else if len(p.results) > 0 {
 		words = "Incomplete"
 	}
-	return p.bytes(st, words, plain.Counted(len(nb.Steps), "step"), source, p.summary(st, words)), nil
+	return p.made(st, words, plain.Counted(len(nb.Steps), "step"), source, p.summary(st, words)), nil
 }
 
 func (p *notebookPage) write() {
@@ -99,7 +97,6 @@ func (p *notebookPage) write() {
 				p.line, _ = p.nb.Position(base + fenceStart(n))
 				p.body.put("<div class=\"prose\">%s</div>\n", p.fence(n, src))
 			}
-			p.givenParams(base+fenceStart(n), linesOf(n, src))
 			continue
 		}
 		if !p.isTitle(n, src) {
@@ -118,25 +115,6 @@ func fenceStart(n *ast.FencedCodeBlock) int {
 		return n.Lines().At(0).Start
 	}
 	return 0
-}
-
-// givenParams writes the given values after the block that declares them.
-func (p *notebookPage) givenParams(at int, body string) {
-	if p.params == nil || p.nb.ParamsAt < 0 || at > p.nb.ParamsAt || p.nb.ParamsAt-at > len(body)+200 {
-		return
-	}
-	r := p.params
-	p.params = nil
-	given := 0
-	for _, param := range p.used {
-		if param.Given {
-			given++
-		}
-	}
-	var res outcome
-	p.readRegion(&res, *r)
-	p.body.put(`<div class="given"><p>%d of %d given for this run</p>%s</div>`+"\n", given, len(p.used),
-		res.shown+res.body)
 }
 
 // signs of states, as in the regions.
@@ -173,7 +151,7 @@ func (p *notebookPage) step(s *notebooks.Step) {
 		}
 		w.put(`<details class="more"><summary>%s</summary><div class="result">%s</div></details>`, words, res.body)
 	}
-	w.put("</details>\n")
+	p.end(string(s.ID))
 }
 
 // options lists the attributes of a step that readers want to see beside its name.

@@ -70,10 +70,11 @@ func stateOf(status string) state {
 	return unknown
 }
 
-// scrap is a recorded value.
+// scrap is a recorded value, and the step that recorded it where a list says so.
 type scrap struct {
 	name  string
 	value codec.Raw
+	step  string
 }
 
 // readRegion adds the outputs in the body of a region. Unknown content is rendered as Markdown.
@@ -175,13 +176,19 @@ func (p *page) scraps(res *outcome, body string) (markup, bool) {
 	if codec.Unmarshal([]byte(body), &values) != nil {
 		return "", false
 	}
-	var w writer
-	w.put(`<table class="facts scraps"><caption>Scraps</caption>`)
+	tables := map[bool]*writer{true: {}, false: {}} // of checks, and of other scraps
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		res.scraps = append(res.scraps, scrap{name, values[name]})
-		w.put("<tr><th>%s</th><td>%s</td></tr>", cleanLine(name), p.scrapValue(name, values[name]))
+		res.scraps = append(res.scraps, scrap{name: name, value: values[name]})
+		words, check := strings.CutPrefix(name, runs.CheckPrefix)
+		tables[check].put("<tr><th>%s</th><td>%s</td></tr>", cleanLine(words), p.scrapValue(name, values[name]))
 	}
-	w.put("</table>")
+	var w writer
+	for _, check := range []bool{true, false} {
+		if rows := tables[check].markup(); rows != "" {
+			caption := map[bool]markup{true: "Checks", false: "Scraps"}[check]
+			w.put(`<table class="facts scraps"><caption>%s</caption>%s</table>`, caption, rows)
+		}
+	}
 	return w.markup(), true
 }
 

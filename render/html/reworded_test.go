@@ -111,7 +111,7 @@ func sameViews(t *testing.T, src, other []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if page, err = Notebook("a.out.md", text, nil); err != nil {
+		if page, err = plainPage("a.out.md", text, nil); err != nil {
 			t.Fatal(err)
 		}
 		if jupyter, _, err = documents.JupyterOf("a.out.md", text, nil); err != nil {

@@ -128,7 +128,7 @@ func checkSafe(t interface {
 
 // TestUnsafeSees tests the check above.
 func TestUnsafeSees(t *testing.T) {
-	good, err := Notebook("x.md", []byte("# T\n\nA.\n"), nil)
+	good, err := plainPage("x.md", []byte("# T\n\nA.\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

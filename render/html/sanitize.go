@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
 )
 
@@ -34,6 +35,9 @@ var (
 
 // directions are the values that the attributes of layout may have.
 var directions = map[string]map[string]bool{"dir": words("ltr rtl auto"), "align": words("left right center")}
+
+// numeric is a cell of a table whose numbers stand below each other.
+var numeric = lazyregexp.New(`^\s*[-−+]?[0-9][0-9., ]*%?\s*$`)
 
 // sanitizer rewrites one piece of HTML.
 type sanitizer struct {
@@ -133,6 +137,9 @@ func (s *sanitizer) attributes(n *html.Node) {
 	}
 	if s.colored[n] && !s.paper { // whose colors are made for it
 		classes = append(classes, "paper")
+	}
+	if c := n.FirstChild; n.DataAtom == atom.Td && c != nil && c.NextSibling == nil && numeric.MatchString(c.Data) {
+		classes = append(classes, "num")
 	}
 	for _, a := range n.Attr {
 		if a.Namespace != "" {

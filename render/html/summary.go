@@ -1,14 +1,13 @@
 package html
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/render/result"
+	"markmill/runs"
 )
 
 // statusWords returns the words for a status, and the state that gives its color.
@@ -91,8 +90,17 @@ func (p *notebookPage) summary(st state, words string) markup {
 		p.changeRow(&rows)
 		dataRow(&rows, p.manifest)
 	}
-	p.paramRows(&rows)
-	p.scrapRows(&rows)
+	p.paramRows(&rows, p.nb.Params, p.used)
+	var scraps []scrap
+	for _, s := range p.nb.Steps {
+		if r := p.results[s.ID]; r != nil {
+			for _, c := range r.scraps {
+				c.step = string(s.ID)
+				scraps = append(scraps, c)
+			}
+		}
+	}
+	p.scrapRows(&rows, scraps)
 	if f := p.nb.Front.Span; f.End > f.Start {
 		p.line = 1
 		below.put(`<details class="more front"><summary>front matter</summary>%s</details>`,
@@ -258,11 +266,13 @@ func (p *notebookPage) changeRow(w *writer) {
 // maxListed bounds the rows of a list at the top.
 const maxListed = 100
 
-// paramRows lists the parameters with the values used, else their defaults.
-func (p *notebookPage) paramRows(w *writer) {
-	used, given := map[string]codec.Raw{}, map[string]bool{}
-	for _, m := range p.used {
-		used[m.Name], given[m.Name] = m.Value, m.Given
+// paramRows lists the parameters that are declared with the values used, else their defaults, and then other values.
+func (p *page) paramRows(w *writer, declared []notebooks.Param, values []notebooks.ManifestParam) {
+	used, given := map[string]codec.Raw{}, map[string]markup{}
+	for _, m := range values {
+		if used[m.Name] = m.Value; m.Given {
+			given[m.Name] = ` <span class="tag">given</span>`
+		}
 	}
 	list := listed{heading: "Parameters", noun: "parameter", columns: 3}
 	row := func(name string, value markup, help string) {
@@ -271,15 +281,12 @@ func (p *notebookPage) paramRows(w *writer) {
 				cleanLine(help))
 		}
 	}
-	for _, param := range p.nb.Params {
+	for _, param := range declared {
 		value := markup(`<span class="dim">required</span>`)
 		v, ok := used[param.Name]
 		switch {
 		case ok:
-			value = p.value(v)
-			if given[param.Name] {
-				value += ` <span class="tag">given</span>`
-			}
+			value = p.value(v) + given[param.Name]
 		case param.HasDefault:
 			value = p.value(param.Default.JSON())
 		case param.DefaultSrc != "":
@@ -290,27 +297,31 @@ func (p *notebookPage) paramRows(w *writer) {
 		delete(used, param.Name)
 		row(param.Name, value, param.Help)
 	}
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		row(name, p.value(used[name])+` <span class="tag">given</span>`, "")
+	for _, m := range values {
+		if v, left := used[m.Name]; left {
+			row(m.Name, p.value(v)+given[m.Name], "")
+		}
 	}
 	list.end(w)
 }
 
-func (p *notebookPage) scrapRows(w *writer) {
-	list := listed{heading: "Scraps", noun: "scrap", columns: 3}
-	for _, s := range p.nb.Steps {
-		r := p.results[s.ID]
-		if r == nil {
-			continue
-		}
-		for _, c := range r.scraps {
-			if list.more() {
-				list.put(`<tr><td><code>%s</code></td><td>%s</td><td><a class="ref" href="#%s">%s</a></td></tr>`,
-					cleanLine(c.name), p.scrapValue(c.name, c.value), stepPrefix+string(s.ID), cleanLine(string(s.ID)))
+// scrapRows writes what checks found, and the scraps.
+func (p *page) scrapRows(w *writer, scraps []scrap) {
+	for _, list := range []*listed{{heading: "Checks", noun: "check", columns: 3},
+		{heading: "Scraps", noun: "scrap", columns: 3}} {
+		for _, c := range scraps {
+			name, check := strings.CutPrefix(c.name, runs.CheckPrefix)
+			if check != (list.noun == "check") || !list.more() {
+				continue
 			}
+			list.put(`<tr><td><code>%s</code></td><td>%s</td><td>`, cleanLine(name), p.scrapValue(c.name, c.value))
+			if c.step != "" {
+				list.put(`<a class="ref" href="#%s">%s</a>`, stepPrefix+c.step, cleanLine(c.step))
+			}
+			list.put("</td></tr>")
 		}
+		list.end(w)
 	}
-	list.end(w)
 }
 
 // listed is a list at the top of a page, of at most maxListed rows.

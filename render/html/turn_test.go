@@ -19,7 +19,7 @@ func TestTurn(t *testing.T) {
 	body := "<details><summary>✓ <code>fix</code></summary>\n\n```text {.turn}\n> I look.\n>\n> Twice.\n" +
 		"$ make test\n+   -k\n  > not said\n  [exit 0]\n[exit 2]\n(edited a.py)\n< and b.py\n" +
 		"(used 1 tokens in, 2 out)\n> It is <b>done</b>.\n```\n\n</details>\n"
-	page, err := Notebook("x.md", region.Splice(nb.Source, []region.Region{{ID: "fix", At: nb.Steps[0].Fence.End,
+	page, err := plainPage("x.md", region.Splice(nb.Source, []region.Region{{ID: "fix", At: nb.Steps[0].Fence.End,
 		Body: []byte(body)}}, notebooks.Manifest{Status: "pass", Steps: []notebooks.ManifestStep{{ID: "fix",
 		Status: "pass"}}}),
 		nil)

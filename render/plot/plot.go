@@ -58,8 +58,24 @@ func Heat(title, xAxis, yAxis string, xs, ys []string, rows [][]float64) ([]byte
 	o.XAxis.Title, o.YAxis.Title, o.XAxis.Labels, o.YAxis.Labels = safe(xAxis), safe(yAxis), all(xs), all(ys)
 	const readable = 150 // cells that have room for their value
 	show := len(xs)*len(ys) <= readable && len(xs) <= 12
-	o.ValuesLabel.Show, o.ValuesLabel.ValueFormatter = &show, Number
-	o.ValuesLabel.Distance = -16 // the library begins a label right of the middle of its cell
+	o.ValuesLabel.Show = &show
+	least, most, wide, cells := math.Inf(1), math.Inf(-1), 0, 0
+	for _, row := range rows {
+		for _, v := range row {
+			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				least, most, wide, cells = min(least, v), max(most, v), wide+len(Number(v)), cells+1
+			}
+		}
+	}
+	const half = 3                                        // of a digit's width
+	o.ValuesLabel.Distance = -half * wide / max(1, cells) // the library begins a label in the middle of its cell
+	o.ValuesLabel.LabelFormatter = func(_ int, _ string, v float64) (string, *charts.LabelStyle) {
+		style := &charts.LabelStyle{FontStyle: charts.FontStyle{FontColor: charts.ColorBlack}}
+		if v-least > (most-least)*0.7 { // a dark cell
+			style.FontStyle.FontColor = charts.ColorWhite
+		}
+		return Number(v), style
+	}
 	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputSVG, Width: width,
 		Height: max(height, 100+24*len(ys))})
 	if err := p.HeatMapChart(o); err != nil {

@@ -107,8 +107,8 @@ func DataWords(list []notebooks.ManifestData) (published, kept string) {
 }
 
 // DataOffer says at the end of a run what it wrote and Git ignores, and how what is beside the record gets into the
-// checkout. What cannot get there is not offered.
-func DataOffer(run *runs.Run) (lines []string) {
+// checkout, with the option that names the repository. What cannot get there is not offered.
+func DataOffer(run *runs.Run, repo string) (lines []string) {
 	var offered, stays []notebooks.ManifestData
 	list, pattern := Data(run), ""
 	kept, published := run.Data.Split()
@@ -131,7 +131,7 @@ func DataOffer(run *runs.Run) (lines []string) {
 		offered = append(offered, f)
 	}
 	if len(offered) > 0 {
-		words := ignored + dataList(offered) + ": markmill apply --data last puts it into the checkout"
+		words := ignored + dataList(offered) + ": markmill apply --data last" + repo + " puts it into the checkout"
 		if pattern != "" {
 			words += "; data: [" + pattern + "] keeps it each time"
 		}

@@ -55,7 +55,7 @@ func Survey(in Input) ([]Output, error) {
 		if !r.head.isSource(name) {
 			continue
 		}
-		o := Output{Path: gone[name], Source: name, States: []State{Missing}, Problems: []string{"never run"}}
+		o := Output{Path: gone[name], Source: name, States: []State{Missing}, Problems: []string{"no output here"}}
 		switch {
 		case o.Path != "":
 			o.Problems = []string{"it is in " + in.BaseName.Name + ", and not here"}

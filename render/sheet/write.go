@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/csv"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/render/safe"
+	"markmill/runs"
 	"markmill/runs/parquet"
 	"markmill/runs/scrapbook"
 )
@@ -35,7 +37,12 @@ func (s *Sheet) Write(to io.Writer, format string) error {
 	case "markdown":
 		s.markdown(w)
 	default:
-		s.table(w)
+		for i, part := range s.parts() {
+			if i > 0 {
+				w.WriteByte('\n')
+			}
+			part.table(w)
+		}
 	}
 	if err != nil {
 		return err
@@ -172,6 +179,44 @@ func brief(v codec.Raw, most int) string {
 	return plain.Cut(plain.OneLine(plainText(v)), most-1)
 }
 
+// brief formats a cell on one line; of a check it is the state.
+func (s *Sheet) brief(n, i, most int) string {
+	v := s.Rows[n][i]
+	if c, err := runs.CheckOf(s.Columns[i], v); err == nil && !empty(v) {
+		return string(c.State) + s.mark(n, i)
+	}
+	return brief(v, most) + s.mark(n, i)
+}
+
+// parts are the rows as tables of their own, where they have no column in common but those that all have.
+func (s *Sheet) parts() (parts []*Sheet) {
+	if s.marks != nil {
+		return []*Sheet{s}
+	}
+	var columns []map[int]bool // of each part
+	for _, row := range s.Rows {
+		own := map[int]bool{}
+		for i, v := range row {
+			if !empty(v) && !slices.Contains(first, s.Columns[i]) {
+				own[i] = true
+			}
+		}
+		at := slices.IndexFunc(columns, func(part map[int]bool) bool {
+			shared := len(own) == 0 && len(part) == 0
+			for i := range own {
+				shared = shared || part[i]
+			}
+			return shared
+		})
+		if at < 0 {
+			at, parts, columns = len(parts), append(parts, &Sheet{Columns: s.Columns}), append(columns, map[int]bool{})
+		}
+		parts[at].Rows = append(parts[at].Rows, row)
+		maps.Copy(columns[at], own)
+	}
+	return parts
+}
+
 func (s *Sheet) markdown(w *bufio.Writer) {
 	used := s.used()
 	line := func(cell func(i int) string) {
@@ -192,8 +237,8 @@ func (s *Sheet) markdown(w *bufio.Writer) {
 		}
 	}
 	w.WriteString("|\n")
-	for n, row := range s.Rows {
-		line(func(i int) string { return strings.TrimRight(brief(row[i], markdownCell)+s.mark(n, i), " ") })
+	for n := range s.Rows {
+		line(func(i int) string { return strings.TrimRight(s.brief(n, i, markdownCell), " ") })
 	}
 }
 
@@ -222,14 +267,14 @@ func (s *Sheet) table(w *bufio.Writer) {
 	for _, i := range used {
 		cells[0] = append(cells[0], brief(text(s.Columns[i]), tableCell))
 	}
-	for n, row := range s.Rows {
+	for n := range s.Rows {
 		var line []string
 		for _, i := range used {
 			most := tableCell
 			if i == 0 {
 				most = 1 << 10 // a path is of use whole
 			}
-			line = append(line, brief(row[i], most)+s.mark(n, i))
+			line = append(line, s.brief(n, i, most))
 		}
 		cells = append(cells, line)
 	}

@@ -21,6 +21,7 @@ type Ending struct {
 	Accept bool   // somebody must accept the run first; Apply and Branch say what waits for it
 	Branch string // that was made; "" without
 	Commit string // that it holds
+	Repo   string // " --repo FOLDER" where the user does not stand in the run's repository
 }
 
 // Bounds of the scraps that End shows.
@@ -37,7 +38,7 @@ func End(run *runs.Run, e Ending, color bool) string {
 	if e.Output != "" {
 		line("output", e.Output)
 	} else {
-		line("look", "markmill show last")
+		line("look", "markmill show last"+e.Repo)
 	}
 	state := func(c runs.Check) runs.CheckState { return c.State }
 	if words := runs.CheckCounts(run.Checks(), state); words != "" {
@@ -46,19 +47,20 @@ func End(run *runs.Run, e Ending, color bool) string {
 	if words := scalars(run); words != "" {
 		line("scraps", words)
 	}
-	apply := "markmill apply last"
+	apply := "markmill apply last" + e.Repo
 	if e.Accept {
-		line("accept", "markmill runs accept last --key FILE; its change is used only after that")
+		line("accept", "markmill runs accept last --key FILE"+e.Repo+"; its change is used only after that")
 		if e.Branch != "" {
 			line("branch", "none yet; "+apply+" --branch NAME makes it then")
 		}
 	} else if e.Branch != "" {
-		line("branch", fmt.Sprintf("%s at %.12s; markmill review HEAD...%s", e.Branch, e.Commit, e.Branch))
+		line("branch", fmt.Sprintf("%s at %.12s; markmill review HEAD...%s%s", e.Branch, e.Commit, e.Branch,
+			e.Repo))
 	}
 	if e.Apply {
 		line("apply", apply)
 	}
-	for _, words := range result.DataOffer(run) {
+	for _, words := range result.DataOffer(run, e.Repo) {
 		line("data", words)
 	}
 	var b strings.Builder

@@ -36,9 +36,11 @@ type Watched struct {
 	Reach time.Duration
 }
 
-// observations are the runs of people and schedules, not those that repeat, compare or are part of others.
+// observations are the runs of people and schedules, not those that repeat, compare or are part of others, nor those
+// that did not begin because somebody had changed the checkout.
 const observations = "FROM run r WHERE started_ns>=? AND started_ns<? AND coalesce(sweep,'')='' AND " +
-	"coalesce(rerun_of,'')='' AND coalesce(parent,'')=''"
+	"coalesce(rerun_of,'')='' AND coalesce(parent,'')='' AND coalesce(reason_code,'')<>'" +
+	runs.CodeDirtyStartingTree + "' AND " + within
 
 // Health returns what the runs in a time have seen, in the order of notebooks; of each, its runs come before its
 // checks.

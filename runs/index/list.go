@@ -19,7 +19,9 @@ import (
 // Filter chooses runs. The zero value chooses all, the newest first.
 type Filter struct {
 	Statuses     []runs.Status // any of them; empty: all
-	Notebook     string        // the path as given, the end of a path, or a pattern with * ? [
+	Notebook     string        // its path, the end of one, or a pattern with * ? [
+	Given        bool          // the given parameters of each run are read
+	Within       bool          // none of a notebook that lies outside of the repository
 	Since, Until time.Time     // of the start: Since counts, Until does not
 	Params       []Condition   // all of them
 	Scraps       []Condition   // all of them
@@ -141,6 +143,7 @@ func ParseKey(text string) (Key, error) {
 // Item is one run of a list, with the values that its Filter names.
 type Item struct {
 	runs.Entry
+	Given  map[string]codec.Raw `json:"-"`                    // all parameters that were given, if the filter asks
 	Params map[string]codec.Raw `json:"parameters,omitempty"` // those that --param or --sort names
 	Scraps map[string]codec.Raw `json:"scraps,omitempty"`     // those that --scrap or --sort names
 }
@@ -169,7 +172,13 @@ func (x *Index) List(f Filter) ([]Item, error) {
 		item := Item{Entry: e}
 		n := s.ColumnInt64(0)
 		var err error
-		if item.ResumedBy, err = x.resumedBy(id); err == nil {
+		if f.Given {
+			item.Given, err = x.given(n)
+		}
+		if err == nil {
+			item.ResumedBy, err = x.resumedBy(id)
+		}
+		if err == nil {
 			item.Params, err = x.values("parameter", n, f.names("param"))
 		}
 		if err == nil {
@@ -209,10 +218,13 @@ func (x *Index) chosen(f Filter) (condition string, args []any, err error) {
 	switch {
 	case f.Notebook == "":
 	case strings.ContainsAny(f.Notebook, "*?["):
-		and(ofNotebooks("name GLOB ?"), f.Notebook, f.Notebook)
+		and(ofNotebooks("name GLOB ?"), f.Notebook)
 	default:
 		end := "/" + path.Clean(f.Notebook)
-		and(ofNotebooks("name=? OR substr(name,-length(?))=?"), f.Notebook, end, end, f.Notebook, end, end)
+		and(ofNotebooks("name=? OR substr(name,-length(?))=?"), f.Notebook, end, end)
+	}
+	if f.Within {
+		and(within)
 	}
 	if !f.Since.IsZero() {
 		and("started_ns>=?", f.Since.UnixNano())
@@ -251,13 +263,10 @@ func (x *Index) chosen(f Filter) (condition string, args []any, err error) {
 	return strings.Join(where, " AND "), args, nil
 }
 
-// ofNotebooks is the condition that a run is of a notebook whose name meets another, as it was given or in its
-// repository. There are fewer notebooks than runs, so their names are looked at.
+// ofNotebooks is the condition that a run is of a notebook whose name meets another. There are fewer notebooks than
+// runs, so their names are looked at.
 func ofNotebooks(condition string) string {
-	in := func(column string) string {
-		return column + " IN (SELECT name FROM (" + names(column) + ") WHERE " + condition + ")"
-	}
-	return "(" + in("notebook") + " OR " + in(named) + ")"
+	return "notebook IN (SELECT name FROM (" + names + ") WHERE " + condition + ")"
 }
 
 // valueCondition is a condition on a row of a table of values.
@@ -358,6 +367,19 @@ func (x *Index) resumedBy(id runs.RunID) (by []runs.RunID, err error) {
 	return by, err
 }
 
+// given are the parameters that a run was given.
+func (x *Index) given(n int64) (values map[string]codec.Raw, err error) {
+	err = exec(x.conn, "SELECT name, json FROM parameter WHERE n=? AND given AND json IS NOT NULL", []any{n},
+		func(s *sqlite.Stmt) error {
+			if values == nil {
+				values = map[string]codec.Raw{}
+			}
+			values[s.ColumnText(0)] = codec.Raw(s.ColumnText(1))
+			return nil
+		})
+	return values, err
+}
+
 func (x *Index) values(table string, n int64, names []string) (map[string]codec.Raw, error) {
 	var values map[string]codec.Raw
 	for _, name := range names {
@@ -385,26 +407,23 @@ func Text(value codec.Raw) string {
 	return cmp.Or(string(value), "")
 }
 
+// within is the condition that a notebook is not one that lies outside of the repository of its run.
+const within = "(coalesce(source_path,'')<>'' OR coalesce(repository,'')='')"
+
 // Latest is the newest run of one notebook.
 type Latest struct {
 	Notebook string // its path in the repository; of a notebook elsewhere, as it was given
 	Run      runs.Entry
 }
 
-// named is where a run is looked up by its notebook.
-const named = "coalesce(source_path, notebook)"
-
-// names selects the values of an indexed column of the runs, each once, and reads no more of the index than that.
-func names(column string) string {
-	return "WITH RECURSIVE names(name) AS (SELECT min(" + column + ") FROM run UNION ALL SELECT (SELECT min(" + column +
-		") FROM run WHERE " + column + " > name) FROM names WHERE name IS NOT NULL) " +
-		"SELECT name FROM names WHERE name IS NOT NULL"
-}
+// names selects the notebooks of the runs, each once, and reads no more of the index than that.
+const names = "WITH RECURSIVE names(name) AS (SELECT min(notebook) FROM run UNION ALL SELECT (SELECT min(notebook) " +
+	"FROM run WHERE notebook > name) FROM names WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
 
 // Latest returns the newest run of every notebook, and of it what says how it went. It reads the index of notebooks,
 // and one run of each.
 func (x *Index) Latest() (list []Latest, err error) {
-	err = exec(x.conn, names(named), nil,
+	err = exec(x.conn, names, nil,
 		func(s *sqlite.Stmt) error { list = append(list, Latest{Notebook: s.ColumnText(0)}); return nil })
 	for i := range list {
 		if err != nil {
@@ -412,7 +431,7 @@ func (x *Index) Latest() (list []Latest, err error) {
 		}
 		e := &list[i].Run
 		err = exec(x.conn, "SELECT run_id, status, notebook, reason, started_ns, finished_ns, decision, decided_by "+
-			"FROM run WHERE "+named+"=? ORDER BY started_ns DESC, run_id DESC LIMIT 1", []any{list[i].Notebook},
+			"FROM run WHERE notebook=? ORDER BY started_ns DESC, run_id DESC LIMIT 1", []any{list[i].Notebook},
 			func(s *sqlite.Stmt) error {
 				id := runs.RunID(s.ColumnText(0))
 				*e = runs.Entry{ID: id, Dir: x.store.Path(id), Status: runs.Status(s.ColumnText(1)),
@@ -426,7 +445,7 @@ func (x *Index) Latest() (list []Latest, err error) {
 
 // Statuses returns those of the newest runs of a notebook, named as Latest names it, the newest first.
 func (x *Index) Statuses(notebook string, most int) (list []runs.Status, err error) {
-	err = exec(x.conn, "SELECT status FROM run WHERE "+named+"=? ORDER BY started_ns DESC, run_id DESC LIMIT ?",
+	err = exec(x.conn, "SELECT status FROM run WHERE notebook=? ORDER BY started_ns DESC, run_id DESC LIMIT ?",
 		[]any{notebook, most},
 		func(s *sqlite.Stmt) error { list = append(list, runs.Status(s.ColumnText(0))); return nil })
 	return list, err

@@ -1,7 +1,7 @@
 package index
 
 // version is that of the tables below. An index of another version is made again.
-const version = 7
+const version = 8
 
 // valueMax is the longest value, in bytes, that the index keeps of a scrap. The record has longer ones.
 const valueMax = 64 << 10
@@ -51,8 +51,7 @@ CREATE TABLE change(
 const views = `
 CREATE INDEX run_started ON run(started_ns, run_id);
 CREATE INDEX run_status ON run(status, started_ns);
-CREATE INDEX run_notebook ON run(notebook, started_ns);
-CREATE INDEX run_source ON run(coalesce(source_path, notebook), started_ns, run_id, status);
+CREATE INDEX run_notebook ON run(notebook, started_ns, run_id, status);
 CREATE INDEX run_open ON run(n) WHERE NOT final;
 CREATE INDEX run_resumed ON run(resumed_from) WHERE resumed_from IS NOT NULL;
 CREATE INDEX run_rerun ON run(rerun_of) WHERE rerun_of IS NOT NULL;

@@ -54,8 +54,7 @@ func ServerWith(a *program.App, o *Options, words ...string) (*exec.Cmd, error) 
 // see arguments.
 func (o *Options) Words() (list []string) {
 	for _, one := range [][2]string{{"nats-creds", absolutePlace(o.Credentials)}, {"nats-ca", absolutePlace(o.CA)},
-		{"nats-cert", absolutePlace(o.Cert)}, {"nats-key", absolutePlace(o.Key)}, {"files", absolutePlace(o.Files)},
-		{"repo", absolutePlace(o.Repo)}} {
+		{"nats-cert", absolutePlace(o.Cert)}, {"nats-key", absolutePlace(o.Key)}, {"files", absolutePlace(o.Files)}} {
 		if one[1] != "" {
 			list = append(list, "--"+one[0]+"="+one[1])
 		}

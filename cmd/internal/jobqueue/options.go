@@ -20,10 +20,7 @@ import (
 )
 
 // Options are the options of all commands of the queue.
-type Options struct {
-	queue.Server
-	Repo string
-}
+type Options struct{ queue.Server }
 
 func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.URL, "nats", "",
@@ -40,7 +37,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 
 // Connection is the one to the queue of the repository around the working directory or --repo.
 func Connection(a *program.App, o *Options) (queue.Connection, error) {
-	store, src, err := a.HereOr(o.Repo)
+	store, src, err := a.Here()
 	return ConnectionOf(a, o, store, src), err
 }
 

@@ -230,7 +230,7 @@ func summarize(a *program.App, r *endedRun, o *Options) {
 		if r.held != nil || r.undelivered != nil {
 			shown = ""
 		}
-		fmt.Fprintln(a.Stderr, terminal.End(r.Run, ending(r.Run, o.Req, shown), a.Colour(a.Stderr)))
+		fmt.Fprintln(a.Stderr, terminal.End(r.Run, ending(a, r.Run, o.Req, shown), a.Colour(a.Stderr)))
 	}
 	if r.Left != nil {
 		a.Tell("markmill: the run's private folder is not removed yet: %s\n", r.Left)
@@ -241,8 +241,8 @@ func summarize(a *program.App, r *endedRun, o *Options) {
 }
 
 // ending is what the end of a run offers: OUTPUT, the branch that was made, or the change to be applied.
-func ending(run *runs.Run, req engine.Request, output string) terminal.Ending {
-	var e terminal.Ending
+func ending(a *program.App, run *runs.Run, req engine.Request, output string) terminal.Ending {
+	e := terminal.Ending{Repo: a.RepoWords(req.Repository)}
 	if output != "-" && !isDevice(output) {
 		if e.Output = files.Short(output); remote.Is(output) {
 			e.Output = program.Name(output) // without user, password and query

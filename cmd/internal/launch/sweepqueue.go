@@ -38,7 +38,7 @@ func runRows(ctx context.Context, a *program.App, o *RowOptions, signed bool, s 
 	if err != nil {
 		return nil, err
 	}
-	o.Repo = rows.root
+	a.Repo = rows.root
 	at, err := jobqueue.Connection(a, &o.Options)
 	if err != nil {
 		return nil, err

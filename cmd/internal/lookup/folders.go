@@ -13,6 +13,8 @@ import (
 
 	"markmill/engine/worktree"
 	"markmill/notebooks/diff"
+	"markmill/notebooks/forms"
+	"markmill/notebooks/percent"
 	"markmill/render"
 	"markmill/render/diffview"
 	"markmill/render/plain"
@@ -154,7 +156,7 @@ type Pair struct {
 	TextAt string `json:"text_at,omitzero"` // the notebook at which the same text is compared
 	// Comparison is as that of two notebooks; without its cells where text_at is given.
 	Comparison any        `json:"comparison,omitempty"`
-	d          *diff.Diff // nil where one folder lacks it
+	d          *diff.Diff // nil where there is nothing to compare
 }
 
 // CompareFolders compares two folders. A text that several outputs share is compared once.
@@ -187,33 +189,43 @@ func CompareFolders(a, b *Folder, how diff.Options) (*FoldersDiff, error) {
 	return out, nil
 }
 
-// pairOf reads and compares what stands at a path of two folders; nil of a text that is no notebook.
+// pairOf reads and compares what stands at a path of two folders; nil of a text that is no notebook. An output that
+// only the second folder has is compared with its source in the first, which has not run.
 func pairOf(p string, folders []*Folder, how diff.Options) (*Pair, error) {
 	var docs [2]*diff.Document
-	notebook := false
+	var source string // of an output
+	in, notebook := "both", false
 	for i, f := range folders {
 		if !slices.Contains(f.Paths, p) {
+			in = []string{"b", "a"}[i]
 			continue
 		}
 		s, err := f.read(p)
 		if err != nil {
 			return nil, err
 		}
-		docs[i] = s.Doc
+		if lang, script := percent.LanguageOf(p); script && !percent.Marked(lang, s.Source) {
+			continue
+		}
+		docs[i], source = s.Doc, forms.MadeOf(p, s.Source)
 		isCode := func(c diff.Cell) bool { return c.Kind == diff.Code }
 		notebook = notebook || s.Doc.Status != "" || slices.ContainsFunc(s.Doc.Cells, isCode)
 	}
 	if !notebook {
 		return nil, nil
 	}
-	switch {
-	case docs[1] == nil:
-		return &Pair{Path: p, In: "a"}, nil
-	case docs[0] == nil:
-		return &Pair{Path: p, In: "b"}, nil
+	if in == "b" && source != "" && slices.Contains(folders[0].Paths, source) {
+		s, err := folders[0].read(source)
+		if err != nil {
+			return nil, err
+		}
+		docs[0] = s.Doc
+	}
+	if docs[0] == nil || docs[1] == nil {
+		return &Pair{Path: p, In: in}, nil
 	}
 	d := diff.Compare(docs[0], docs[1], how)
-	return &Pair{Path: p, In: "both", Same: d.Same, d: d}, nil
+	return &Pair{Path: p, In: in, Same: d.Same, d: d}, nil
 }
 
 // sections are what a pair has to tell.

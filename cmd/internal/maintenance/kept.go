@@ -104,7 +104,7 @@ func Look(ctx context.Context, store runs.Store, cache string, keep engine.Reten
 	if err := r.lookAtCache(cache, size, now.Add(-age)); err != nil {
 		return nil, err
 	}
-	if r.Due, err = store.Prunable(least, age, now); err != nil {
+	if r.Due, err = store.Prunable(least, age, now, false); err != nil {
 		return nil, err
 	}
 	for _, id := range r.Due.Runs {

@@ -39,6 +39,7 @@ type World struct {
 	exports        exports
 	Force          bool         // the person at the terminal insists: see ForceFlag
 	held           outfile.Held // where outputs go, in a command that makes several runs
+	Repo           string       // the folder that --repo names: see RepoFlag
 	Actor          string       // the person for whom the user acts; "" is the user
 	Server         *Server      // nil in markmill
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // RepoFlag adds --repo, for commands that work on the repository around the working directory.
-func RepoFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
+func (w *World) RepoFlag(f *pflag.FlagSet) {
+	f.StringVar(&w.Repo, "repo", "", "`FOLDER` of the Git repository (default: the one around the working directory)")
 }
 
 // ReasonFlag adds --reason, which CheckReason demands.

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -135,7 +136,7 @@ func (a *App) Lookup() lookup.Reader {
 	}
 }
 
-// Here is the store and the repository of the working directory.
+// Here is the store and the repository of the working directory, or of --repo.
 func (p *Places) Here() (runs.Store, *worktree.Source, error) {
 	store, src, err := p.Indexed()
 	if err == nil {
@@ -144,30 +145,12 @@ func (p *Places) Here() (runs.Store, *worktree.Source, error) {
 	return store, src, err
 }
 
-// HereOr is here for the repository around a folder that was named; "" names none.
-func (p *Places) HereOr(folder string) (runs.Store, *worktree.Source, error) {
-	if folder == "" {
-		return p.Here()
-	}
-	src, err := worktree.Open(folder)
-	if err != nil {
-		return runs.Store{}, nil, fmt.Errorf("--repo %s: %w", plain.Escape(folder), err)
-	}
-	store, err := p.Store(src)
-	return store, src, err
-}
-
 // Indexed is here without a look through the folder of the runs, which takes long where there are many.
 func (p *Places) Indexed() (runs.Store, *worktree.Source, error) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return runs.Store{}, nil, err
+	store, src, err := p.Repository("")
+	if p.Repo == "" && errors.Is(err, worktree.ErrNoRepository) {
+		store, err = p.Store(nil)
 	}
-	src, err := worktree.Open(wd)
-	if err != nil && !errors.Is(err, worktree.ErrNoRepository) {
-		return runs.Store{}, nil, err
-	}
-	store, err := p.Store(src)
 	return store, src, err
 }
 
@@ -239,15 +222,27 @@ func (p *Places) Served(repo string) (string, *worktree.Source, error) {
 	return root, nil, nil
 }
 
-// Repository is the one that a folder is in, with its store; "" is the working directory.
+// Repository is the one that a folder is in, with its store; "" is --repo, or else the working directory.
 func (p *Places) Repository(folder string) (store runs.Store, repo *worktree.Source, err error) {
-	if folder, err = filepath.Abs(folder); err == nil {
+	named := folder == "" && p.Repo != ""
+	if folder, err = filepath.Abs(cmp.Or(folder, p.Repo)); err == nil {
 		repo, err = worktree.Open(folder)
+	}
+	if err != nil && named {
+		err = fmt.Errorf("--repo %s: %w", plain.Escape(p.Repo), err)
 	}
 	if err == nil {
 		store, err = p.Store(repo)
 	}
 	return store, repo, err
+}
+
+// RepoWords is " --repo FOLDER" for commands about a repository other than that of the working directory, else "".
+func (p *Places) RepoWords(root string) string {
+	if _, here, err := p.Repository("."); root == "" || err == nil && files.Same(here.Root(), root) {
+		return ""
+	}
+	return " --repo " + plain.Shell(files.Short(root))
 }
 
 // SweepNamed is the directory of the sweep that a word names; "" where it names something else.

@@ -44,6 +44,7 @@ type Queue interface {
 	FollowRows(ctx context.Context)
 	CancelRows(ctx context.Context, why string)
 
+	Last(ctx context.Context) (job string, err error) // that List shows first
 	List(ctx context.Context, f queue.Filter, asJSON bool) error
 	Verify(ctx context.Context, mend bool) (int, error)
 	Show(ctx context.Context, job string, asJSON bool) error

@@ -1,6 +1,7 @@
 package runview
 
 import (
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,17 +30,25 @@ func FilesBeside(path string) documents.Files {
 	return lookup.FilesBeside(path)
 }
 
-// PageOf makes the page of a notebook that was read from a path.
-func PageOf(from string, src []byte) ([]byte, error) {
-	if from == "-" || remote.Is(from) {
-		return views.Page(program.Name(from), src, nil)
+// PageOf makes the page of a notebook that was read from a path, and that a run left, which may be nil.
+func PageOf(from string, src []byte, run *runs.Run) ([]byte, error) {
+	name, beside := program.Name(from), fs.FS(nil)
+	if run != nil && filepath.IsAbs(from) { // in the record: others who read the page have other folders
+		name = string(run.ID) + "/" + filepath.Base(from)
 	}
-	root, err := os.OpenRoot(filepath.Dir(from))
+	if from != "-" && !remote.Is(from) {
+		root, err := os.OpenRoot(filepath.Dir(from))
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		beside = root.FS()
+	}
+	made, err := views.Page(name, src, beside, run)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	return views.Page(program.Name(from), src, root.FS())
+	return made.Page, nil
 }
 
 // runOutput is an output notebook of a run, to be converted.

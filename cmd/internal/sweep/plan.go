@@ -220,9 +220,10 @@ func collision(output string, names []string, first, second int, one, other stri
 	}
 	hint := "the values give the same text: choose another format in the braces"
 	if len(missing) > 0 {
-		ext := filepath.Ext(output)
-		hint = "put the names that differ into the path, such as " + strings.TrimSuffix(output, ext) + "-" +
-			strings.Join(missing, "-") + ext
+		dir, name := filepath.Split(output)
+		stem, ext, _ := strings.Cut(name, ".")
+		hint = "put the names that differ into the path, such as " + dir + stem + "-" + strings.Join(missing, "-") +
+			"." + ext
 	}
 	return bad(notebooks.KindInput, hint, "OUTPUT %s is the same file for run %d (%s) and run %d (%s)", output, first,
 		one, second, other)

@@ -8,17 +8,19 @@ import (
 	"markmill/notebooks/convert"
 	"markmill/notebooks/ipynb"
 	"markmill/render/html"
+	"markmill/runs"
 )
 
-// Page makes the HTML page of a notebook of any form. beside is the folder of its pictures; nil shows none.
-func Page(name string, src []byte, beside fs.FS) ([]byte, error) {
+// Page makes the HTML page of a notebook of any form. beside is the folder of its pictures; nil shows none. run is the
+// run that left it; nil where that is not known.
+func Page(name string, src []byte, beside fs.FS, run *runs.Run) (*html.Made, error) {
 	switch {
 	case files.IsJupyter(name, src):
 		nb, err := ipynb.Parse(name, src)
 		if err != nil {
 			return nil, err
 		}
-		return html.Jupyter(nb, beside), nil
+		return html.Jupyter(nb, beside, run), nil
 	case files.IsScript(name, src):
 		d, err := convert.Read(notebooks.FormPercent, name, src)
 		if err != nil {
@@ -28,5 +30,5 @@ func Page(name string, src []byte, beside fs.FS) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return html.Notebook(name, src, beside)
+	return html.Notebook(name, src, beside, run)
 }

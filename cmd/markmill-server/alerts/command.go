@@ -19,9 +19,9 @@ func Command(a *program.App) *cobra.Command {
 		"Shows and delivers alerts. docs/alerts.md describes how a notebook says what triggers one and who receives "+
 			"it.")
 	o.Flags(c.PersistentFlags())
-	program.RepoFlag(c.PersistentFlags(), &o.Repo)
+	a.RepoFlag(c.PersistentFlags())
 	c.AddCommand(alertsList(a, &o), alertsDeliver(a, &o), alertsShow(a, &o), alertsRetry(a, &o),
-		alertsMute(a, &o), alertsUnmute(a, &o), alertsMutes(a, &o), alertsTest(a, &o))
+		alertsMute(a, &o), alertsUnmute(a, &o), alertsMutes(a, &o), alertsTest(a))
 	return c
 }
 

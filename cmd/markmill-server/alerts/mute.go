@@ -91,7 +91,7 @@ Exit codes: 0 listed, 3 the queue cannot be reached.`,
 
 // muteOf names a notebook by its path in the repository, as its alerts do, and perhaps a check.
 func muteOf(a *program.App, o *jobqueue.Options, words []string) (*queue.Mute, error) {
-	_, src, err := a.HereOr(o.Repo)
+	_, src, err := a.Here()
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func changeMute(ctx context.Context, a *program.App, o *jobqueue.Options, m *que
 	if err := program.CheckReason(reason); err != nil {
 		return err
 	}
-	store, src, err := a.HereOr(o.Repo)
+	store, src, err := a.Here()
 	if err != nil {
 		return err
 	}

@@ -12,14 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"markmill/cmd/internal/jobqueue"
 	"markmill/cmd/internal/program"
 	"markmill/engine"
 	"markmill/engine/queue"
 	"markmill/engine/queue/notify"
 )
 
-func alertsTest(a *program.App, o *jobqueue.Options) *cobra.Command {
+func alertsTest(a *program.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "test TARGET…", Short: "Send a test message to a target", Args: program.Args(1, -1),
 		Long: `Sends one message to each target of markmill.yaml that is named, now and once, with the event "test". Nothing is
@@ -28,7 +27,7 @@ stored: a message that fails is not retried.
 Exit codes: 0 every target has accepted it, 1 one has not, 2 usage, or there is no such target.`,
 		Example: "  markmill health alerts test ops team",
 		RunE: func(c *cobra.Command, names []string) error {
-			root, _, err := a.Served(o.Repo)
+			root, _, err := a.Served(a.Repo)
 			if err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ markmill approve and deny answer the requests of jobs.`,
 		submit.Command(a), worker.Command(a))
 	jobs := &cobra.Command{}
 	o.Flags(jobs.Flags())
-	program.RepoFlag(jobs.Flags(), &o.Repo)
+	a.RepoFlag(jobs.Flags())
 	add := func(sub *cobra.Command) {
 		sub.Flags().AddFlagSet(jobs.Flags())
 		c.AddCommand(sub)
@@ -101,7 +101,7 @@ markmill approve and deny answer the requests of jobs.`,
 			}},
 	} {
 		call := &jobCall{}
-		what, like := "JOB", "train-2026-11"
+		what, like := "JOB", "last"
 		if d.do == "pause" || d.do == "unpause" {
 			what, like = "QUEUE", "gpu"
 		}
@@ -128,7 +128,14 @@ markmill approve and deny answer the requests of jobs.`,
 				}
 				call.name = words[0]
 				return jobqueue.InQueue(a, "queue "+d.do, &o,
-					func(ctx context.Context, q program.Queue) (int, error) { return d.call(ctx, q, *call) })
+					func(ctx context.Context, q program.Queue) (_ int, err error) {
+						if what == "JOB" && call.name == "last" {
+							if call.name, err = q.Last(ctx); err != nil {
+								return 0, err
+							}
+						}
+						return d.call(ctx, q, *call)
+					})
 			},
 		}
 		if d.reason {

@@ -41,7 +41,7 @@ Exit codes: 0 it was stopped, 2 usage, 3 the queue cannot be reached.`,
 		},
 	}
 	c.Flags().StringVar(&to, "queue", to, "`NAME` of the queue that the jobs go to")
-	program.RepoFlag(c.Flags(), &o.Repo)
+	a.RepoFlag(c.Flags())
 	o.Flags(c.Flags())
 	return c
 }

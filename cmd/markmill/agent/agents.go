@@ -52,7 +52,7 @@ func probeAgent(ctx context.Context, a *program.App, name string) error {
 	}
 	i := slices.IndexFunc(here.Agents, func(one agentHere) bool { return one.Name == name })
 	if i < 0 {
-		return program.Usagef("markmill.yaml admits no agent %s; markmill agent admit %s does", name, name)
+		return program.Usagef("markmill.yaml admits no agent %s; %s does", name, engine.AdmitCommand(name))
 	}
 	one := here.Agents[i]
 	if one.Denied == nil && one.Tested != nil {

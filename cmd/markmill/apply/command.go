@@ -71,6 +71,7 @@ no such run; 3 the run was blocked, or is not accepted; 130 interrupted, and not
 	c.Flags().BoolVar(&data, "data", false, "move what the run wrote and Git ignores into the checkout")
 	c.Flags().StringVar(&branch, "branch", "", "make the branch `NAME` of the change, and leave the checkout as it is")
 	c.Flags().BoolVar(&noOutput, "no-output", false, "with --branch: leave the output notebook out of the branch")
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "apply")
 	return c
 }
@@ -91,6 +92,7 @@ interrupted, and nothing was changed.`,
 			return run(c.Context(), a, words[0], applyOptions{reverse: true, json: asJSON})
 		},
 	}
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "apply")
 	return c
 }

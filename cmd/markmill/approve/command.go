@@ -56,6 +56,7 @@ count, 3 the queue cannot be reached.`,
 	c.Flags().StringVar(&expires, "expires", "",
 		"how long it is valid: seconds, or 90s, 10m, 1h (default 24h, or what the policy allows)")
 	c.Flags().StringVar(&comment, "comment", "", "a comment for the record")
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "approval")
 	o.Flags(c.Flags())
 	return c
@@ -79,6 +80,7 @@ Exit codes: 0 denied, 1 the record of the run is damaged, 2 there is nothing to 
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "the reason, for the record and for those who run it")
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "approval")
 	o.Flags(c.Flags())
 	return c

@@ -14,6 +14,7 @@ import (
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/render/html"
+	"markmill/runs"
 )
 
 func Command(a *program.App) *cobra.Command {
@@ -116,8 +117,9 @@ func convert(a *program.App, from, to, form string) error {
 	}
 	var src, out []byte
 	var pictures []engine.ViewInput
+	var run *runs.Run
 	if left != nil {
-		from, src = left.Path, left.Text
+		from, src, run = left.Path, left.Text, left.Run
 	} else if src, err = a.ReadAny(from); err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func convert(a *program.App, from, to, form string) error {
 	case left != nil && left.Asked:
 		out, pictures = src, left.Pictures()
 	case form == runview.FormHTML:
-		out, err = runview.PageOf(from, src)
+		out, err = runview.PageOf(from, src, run)
 		for _, words := range html.Missing(out) {
 			a.Tell("%s: %s\n", program.Name(from), words)
 		}

@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,8 +108,9 @@ func gitInstall(a *program.App, setup *Setup, filterFlags string, markdown []str
 		a.Tell("markmill: notebooks have the filter %s in this repository; under notebooks/ the filter markmill "+
 			"replaces it\n", other)
 	}
-	return program.Say(a.Stdout, "Git calls %s for notebooks, %s; the lines are in %s\n", executable, where(setup),
-		file)
+	patterns := append([]string{"*.ipynb", "notebooks/**/*.md"}, markdown...)
+	return program.Say(a.Stdout, "Git calls %s for %s, %s; --markdown PATTERN names others; the lines are in %s\n",
+		executable, strings.Join(slices.Compact(patterns), ", "), where(setup), file)
 }
 
 // gitError makes a missing repository a mistake in the command line.

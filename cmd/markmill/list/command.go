@@ -105,6 +105,7 @@ Exit codes: 0 listed, 1 the records cannot be read or the time is over, 2 usage,
 		"with --query: "+strings.Join(sheet.Formats, ", ")+" (default: by the extension of --output, else table)")
 	f.StringVarP(&opt.table.Output, "output", "o", "", "with --query: write to a `FILE` instead of standard output")
 	f.DurationVar(&opt.timeout, "timeout", 30*time.Second, "with --query: end it after this `TIME`, as in 10s or 2m")
+	a.RepoFlag(f)
 	f.BoolVar(&opt.json, "json", false,
 		"print one JSON object (docs/schemas/runs-list.json; runs-stats.json, runs-query.json)")
 	return c

@@ -56,13 +56,17 @@ func runBefore(a *program.App, word, around, repository string) (*before, string
 }
 
 // lastOf is the newest run of a notebook.
-func lastOf(store runs.Store, notebook string) (string, error) {
+func lastOf(store runs.Store, root, notebook string) (string, error) {
 	entries, err := store.List()
 	if err != nil {
 		return "", err
 	}
 	for _, e := range entries {
-		if e.Notebook == program.Name(notebook) || files.Same(e.Notebook, notebook) {
+		at := e.Notebook
+		if !filepath.IsAbs(at) {
+			at = files.Absolute(filepath.Join(root, at))
+		}
+		if at == files.Absolute(notebook) || files.Same(at, notebook) {
 			return string(e.ID), nil
 		}
 	}

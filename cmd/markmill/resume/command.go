@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
@@ -65,7 +66,7 @@ Exit codes: as of run; 2 also when there is nothing to continue: a run that pass
 	f.StringVar(&o.notebook, "notebook", "", "make a fork that runs `EDITED`, the notebook as it is now")
 	f.StringVar(&o.Req.Branch, "branch", "",
 		"commit the change on a new branch `NAME` when the run passes (default: that of RUN, if RUN did not pass)")
-	program.RepoFlag(f, &o.Repo)
+	a.RepoFlag(f)
 	o.Sweep.WorkFlags(f)
 	o.Sweep.QueueFlags(f)
 	a.ForceFlag(f)
@@ -86,7 +87,7 @@ func resume(a *program.App, c *cobra.Command, word string, output []string, o *r
 	if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() {
 		around = word
 	}
-	_, repo, err := a.EngineFor(around, o.Repo)
+	_, repo, err := a.EngineFor(around, a.Repo)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func resume(a *program.App, c *cobra.Command, word string, output []string, o *r
 		return launch.ResumeSweep(c.Context(), a, dir, o.Options)
 	}
 	if around != "-" {
-		id, err := lastOf(store, word)
+		id, err := lastOf(store, engines.RootOf(repo), word)
 		if err != nil && notebooks.FormOfName(word) != "" {
 			return err
 		}
@@ -133,7 +134,7 @@ func resume(a *program.App, c *cobra.Command, word string, output []string, o *r
 
 // resumeRun continues a run, or makes a fork of one.
 func resumeRun(ctx context.Context, a *program.App, word, around string, output []string, o *resumeOptions) error {
-	b, dir, err := runBefore(a, word, around, o.Repo)
+	b, dir, err := runBefore(a, word, around, a.Repo)
 	if err != nil {
 		return err
 	}

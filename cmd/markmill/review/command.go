@@ -92,6 +92,7 @@ Exit codes: 0 no objection, 1 an objection (with --merge: a conflict, or a noteb
 	}
 	f := c.Flags()
 	f.BoolVar(&o.markdown, "markdown", false, "print Markdown on a terminal as well")
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &o.json, "review")
 	f.StringVar(&o.html, "html", "", "also write one HTML page, which loads nothing")
 	f.IntVar(&o.limit, "max-bytes", render.CommentLimit,

@@ -56,6 +56,7 @@ Exit codes: 0 the run was aborted, 2 there is no such run, or it has ended.`,
 		},
 	}
 	program.ReasonFlag(c, &reason)
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "run")
 	return c
 }

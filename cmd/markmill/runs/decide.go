@@ -49,6 +49,7 @@ count.`,
 	f.StringVar(&key, "key", "", "SSH private key to sign with (or the .pub of one in the agent)")
 	f.StringVar(&verdict.Reason, "reason", "", "why, for the record")
 	f.BoolVar(&verdict.Force, "force", false, "also accept a run that did not pass; the decision says so")
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "runs-decision")
 	return c
 }
@@ -78,6 +79,7 @@ Exit codes: 0 rejected, 1 the record cannot be read, 2 there is no such run, or 
 	}
 	c.Flags().StringVar(&verdict.Reason, "reason", "", "why, for the record")
 	c.Flags().StringVar(&key, "key", "", "SSH private key to sign with (or the .pub of one in the agent)")
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "runs-decision")
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"markmill/cmd/internal/program"
 	"markmill/engine"
 	"markmill/engine/worktree/pool"
+	"markmill/render/plain"
 	"markmill/runs"
 )
 
@@ -23,8 +24,7 @@ type ChangedRuns struct {
 
 func runsPrune(a *program.App) *cobra.Command {
 	var keep, days int
-	var repo string
-	var quiet, asJSON bool
+	var dry, quiet, asJSON bool
 	c := &cobra.Command{
 		Use: "prune", Short: "Remove old runs", Args: program.Args(0, 0),
 		Long: `Removes runs that are older than --days and not among the newest --keep, and the worktrees kept for reuse
@@ -34,7 +34,7 @@ reconcile --remove-refs. Each run prunes at its end;
 markmill runs sizes shows what would be removed, and runs maintain install has the system prune every day.`,
 		Example: "  markmill runs prune --keep 50 --days 7",
 		RunE: func(c *cobra.Command, _ []string) error {
-			store, src, err := a.HereOr(repo)
+			store, src, err := a.Here()
 			if err != nil {
 				return err
 			}
@@ -49,8 +49,28 @@ markmill runs sizes shows what would be removed, and runs maintain install has t
 			if c.Flags().Changed("days") {
 				age = time.Duration(days) * 24 * time.Hour
 			}
+			pruned := func(done string, list []runs.RunID) error {
+				if !quiet {
+					a.Tell("%s %s\n", done, plain.Counted(len(list), "run"))
+				}
+				if !asJSON {
+					return nil
+				}
+				return a.PrintJSON("runs-prune", ChangedRuns{append([]runs.RunID{}, list...)})
+			}
+			all := c.Flags().Changed("days")
+			if dry {
+				due, err := store.Prunable(least, age, a.Now(), all)
+				if err != nil {
+					return err
+				}
+				for _, id := range due.Runs {
+					a.Tell("would remove %s\n", id)
+				}
+				return pruned("would remove", due.Runs)
+			}
 			prune := store.Prune
-			if c.Flags().Changed("days") {
+			if all {
 				prune = store.PruneAll
 			}
 			removed, err := prune(least, age, a.Now())
@@ -62,17 +82,13 @@ markmill runs sizes shows what would be removed, and runs maintain install has t
 			if trees > 0 && !quiet {
 				a.Tell("removed %d worktrees that were kept for reuse\n", trees)
 			}
-			if !quiet {
-				a.Tell("removed %d runs\n", len(removed))
-			}
-			if err != nil || !asJSON {
-				return err
-			}
-			return a.PrintJSON("runs-prune", ChangedRuns{append([]runs.RunID{}, removed...)})
+			asJSON = asJSON && err == nil
+			return errors.Join(err, pruned("removed", removed))
 		},
 	}
 	program.JSONFlag(c, &asJSON, "runs-prune")
-	program.RepoFlag(c.Flags(), &repo)
+	a.RepoFlag(c.Flags())
+	c.Flags().BoolVar(&dry, "dry-run", false, "list the runs that would be removed, and remove nothing")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing but errors")
 	c.Flags().IntVar(&keep, "keep", engine.DefaultRuns,
 		"how many of the newest runs to keep at least (default: retention in markmill.yaml)")

@@ -25,7 +25,7 @@ import (
 )
 
 func scheduleRunDue(a *program.App) *cobra.Command {
-	jobs, quiet, repo := 4, false, ""
+	jobs, quiet := 4, false
 	c := &cobra.Command{
 		Use: "run-due [NOTEBOOK…]", Short: "Run the scheduled notebooks that are due", Args: program.Args(0, -1),
 		Long: `Runs every notebook of the repository that is due, as markmill run does, and records the due time in
@@ -41,7 +41,7 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 			if jobs < 1 || jobs > 256 {
 				return program.Usagef("-j %d: give a number from 1 to 256", jobs)
 			}
-			store, src, err := a.HereOr(repo)
+			store, src, err := a.Here()
 			if err == nil && src == nil {
 				_, _, err = scheduleHere(a)
 			}
@@ -67,7 +67,7 @@ Exit codes: 0 nothing was due, or all runs passed, 1 a run failed, 2 a schedule 
 	}
 	c.Flags().IntVarP(&jobs, "jobs", "j", jobs, "run up to `N` notebooks at once")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only errors")
-	program.RepoFlag(c.Flags(), &repo)
+	a.RepoFlag(c.Flags())
 	return c
 }
 

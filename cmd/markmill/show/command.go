@@ -78,6 +78,7 @@ event; with --follow as of run.`,
 	f.BoolVar(&o.events, "events", false, "list the events of the run")
 	f.IntVar(&o.at, "at", -1, "show what was known after the event `SEQ`")
 	f.BoolVar(&o.follow, "follow", false, "show the progress of the run until it ends")
+	a.RepoFlag(f)
 	f.BoolVar(&o.json, "json", false, "print one JSON object (docs/schemas/run.json of a run, "+
 		"docs/schemas/notebook.json of a file, runs-trace.json, runs-replay.json)")
 	return c

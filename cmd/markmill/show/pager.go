@@ -60,30 +60,46 @@ func shell(words string) *exec.Cmd {
 // pagesKept is how long pages of show --open are kept.
 const pagesKept = 7 * 24 * time.Hour
 
+// runOf is the run that is kept here and wrote an output notebook; nil where there is none.
+func runOf(a *program.App, output []byte) *runs.Run {
+	store, _, err := a.Here()
+	if err != nil {
+		return nil
+	}
+	made, err := store.Outputs()
+	if dirs := made[runs.DigestOf(output)]; err == nil && len(dirs) > 0 {
+		if run, _, err := runs.At(dirs[0]).Load(); err == nil {
+			return run
+		}
+	}
+	return nil
+}
+
 // openPage writes a run or notebook as an HTML page that only the user can read, and opens it in a browser.
 func openPage(a *program.App, word string) error {
 	var path string
 	var src []byte
 	left, err := runview.RunOutput(a, word, "page.html", runview.FormHTML)
 	label := ""
+	var run *runs.Run
 	switch {
 	case err != nil:
 		return err
 	case left != nil:
-		path, src, label = left.Path, left.Text, string(left.Run.ID)
+		path, src, run, label = left.Path, left.Text, left.Run, string(left.Run.ID)
 	default:
 		it, err := a.Lookup().Side(word) // a revision, for example
 		if err != nil {
 			return err
 		}
-		path, src, label = word, it.Source, pageName(word)
+		path, src, run, label = word, it.Source, runOf(a, it.Source), pageName(word)
 		if rev, inside, ok := strings.Cut(word, ":"); ok && rev != "" {
 			if _, err := os.Stat(word); err != nil {
 				path = filepath.FromSlash(inside)
 			}
 		}
 	}
-	text, err := runview.PageOf(path, src)
+	text, err := runview.PageOf(path, src, run)
 	if err != nil {
 		return err
 	}

@@ -166,8 +166,12 @@ func gate(ctx context.Context, a *program.App, words []string, o statusOptions) 
 	revisions := program.WordOr(words, "")
 	if len(words) > 0 && !strings.Contains(revisions, "..") {
 		_, resolved := repo.Resolve(revisions)
-		if _, err := os.Lstat(revisions); resolved != nil && err == nil { // a path
+		_, err := os.Lstat(revisions)
+		switch {
+		case resolved != nil && err == nil: // a path
 			revisions = ""
+		case resolved != nil && review.IsNotebookName(revisions):
+			return program.Usagef("%s is neither a file nor a commit", revisions)
 		}
 	}
 	if revisions != "" {

@@ -21,8 +21,10 @@ type Verified struct {
 	Run      runs.RunID     `json:"run_id,omitzero"`
 	Sweep    runs.SweepID   `json:"sweep_id,omitzero"`
 	OK       bool           `json:"ok"`
-	Made     bool           `json:"made_here"`      // by this user, on this machine; false of a sweep
-	Proof    review.Level   `json:"proof,omitzero"` // claimed where something does not match
+	Made     bool           `json:"made_here"`       // by this user, on this machine; false of a sweep
+	Proof    review.Level   `json:"proof,omitzero"`  // claimed where something does not match
+	Events   int            `json:"events,omitzero"` // of the journal
+	Head     runs.Digest    `json:"head,omitzero"`   // hash of the last: kept elsewhere, it shows every later change
 	Findings []runs.Finding `json:"findings"`
 	Signed   *runs.SignedBy `json:"signed,omitempty"`
 	// Carried lists the steps that ran in earlier runs.
@@ -97,6 +99,7 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 				Decisions: got.Decisions, Notes: got.Notes}
 			if got.Run != nil {
 				out.Run, out.Carried = got.Run.ID, got.Run.Carried()
+				out.Events, out.Head = got.Run.Events, got.Run.Head
 			}
 			if out.Findings == nil {
 				out.Findings = []runs.Finding{}
@@ -124,6 +127,7 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 			return printVerified(a, out, holds, asJSON)
 		},
 	}
+	a.RepoFlag(c.Flags())
 	program.JSONFlag(c, &asJSON, "verify")
 	c.Flags().BoolVar(&signed, "signed", false, "fail unless a key that counts has signed it")
 	c.Flags().StringVar(&allowed, "allowed-signers", "",

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func Open(root, word, scratch string, sha256 bool, max int64) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{Name: word, max: max, hashSize: formatcfg.SHA1Size}
+	r := &Remote{Name: cmp.Or(word, url), max: max, hashSize: formatcfg.SHA1Size}
 	if u, err := transport.ParseURL(url); err == nil && u.Scheme != "file" {
 		r.Name = u.Redacted()
 	}
@@ -82,7 +83,7 @@ func address(root, word string) (string, error) {
 			return "", fmt.Errorf("reading the remotes of %s: %w", root, err)
 		}
 		for _, r := range remotes {
-			if c := r.Config(); c.Name == word && len(c.URLs) > 0 {
+			if c := r.Config(); (c.Name == word || word == "" && len(remotes) == 1) && len(c.URLs) > 0 {
 				return localTo(root, c.URLs[0]), nil
 			}
 			known = append(known, r.Config().Name)
@@ -99,7 +100,11 @@ func address(root, word string) (string, error) {
 	if len(known) > 0 {
 		hint += "; its remotes: " + strings.Join(known, ", ")
 	}
-	return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf("there is no remote %q", word), Hint: hint}
+	msg := fmt.Sprintf("there is no remote %q", word)
+	if word == "" {
+		msg = "no remote is named"
+	}
+	return "", &notebooks.Error{Kind: notebooks.KindOption, Msg: msg, Hint: hint}
 }
 
 // localTo makes a relative path in a repository's settings absolute, as Git reads it.

@@ -380,7 +380,7 @@ func (s *Repo) heldBranch(name string, parent, tree object.Digest) (object.OID, 
 	}
 	return "", &notebooks.Error{Kind: notebooks.KindOption, File: s.root,
 		Msg:  fmt.Sprintf("the branch %q exists and holds something else", name),
-		Hint: "choose another name, or delete it with `git branch -D " + name + "`"}
+		Hint: "choose another name"}
 }
 
 // branchRef returns the ref of a branch. It returns an error for a name that no branch can have, and for one that none

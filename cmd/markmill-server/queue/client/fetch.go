@@ -24,6 +24,7 @@ import (
 	"markmill/engine/worktree/exchange"
 	"markmill/notebooks"
 	"markmill/render"
+	"markmill/render/plain"
 	"markmill/runs"
 	"markmill/runs/outfile"
 )
@@ -233,8 +234,13 @@ func (c *Client) enqueue(ctx context.Context, spec *queue.Spec) (*queue.Job, boo
 		}
 	}
 	job, made, err := c.Queue.Submit(ctx, spec, time.Now().UTC())
-	if err == nil && job.ID == spec.ID {
-		err = c.noteOutput(spec)
+	if err != nil || job.ID != spec.ID {
+		return job, made, err
 	}
-	return job, made, err
+	if !made && job.Notebook != spec.Request.Path {
+		return nil, false, &notebooks.Error{Kind: notebooks.KindOption, File: plain.OneLine(spec.Request.Path),
+			Msg:  fmt.Sprintf("job %s runs another notebook, %s", job.ID, plain.OneLine(job.Notebook)),
+			Hint: "give another --key"}
+	}
+	return job, made, c.noteOutput(spec)
 }

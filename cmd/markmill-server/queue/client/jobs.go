@@ -159,6 +159,18 @@ func (c *Client) Verify(ctx context.Context, mend bool) (int, error) {
 	return exitPass, nil
 }
 
+// Last returns the id of the job that List shows first.
+func (c *Client) Last(ctx context.Context) (string, error) {
+	jobs, _, err := c.Queue.List(ctx, queue.Filter{Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(jobs) == 0 {
+		return "", jetstream.NoJob("last")
+	}
+	return jobs[0].ID, nil
+}
+
 // List prints jobs.
 func (c *Client) List(ctx context.Context, f queue.Filter, asJSON bool) error {
 	jobs, total, err := c.Queue.List(ctx, f)

@@ -103,7 +103,7 @@ reached.`,
 		"also submit scheduled notebooks that are due, as markmill schedule serve does")
 	f.StringVar(&lease, "lease", "30s",
 		"`TIME` without a heartbeat after which another worker takes the jobs; the same for all workers of a queue")
-	program.RepoFlag(f, &o.Repo)
+	a.RepoFlag(f)
 	o.Flags(f)
 	launched.flags(f)
 	return c

@@ -40,7 +40,7 @@ func (s *server) query(r *http.Request, sql string) (rows [][]codec.Raw, err err
 // approvals lists the runs that wait for an approval and have no answer yet: of a notebook with the same inputs, the
 // newest.
 func (s *server) approvals(w http.ResponseWriter, r *http.Request) error {
-	rows, err := s.query(r, `SELECT run_id, coalesce(source_path, notebook), max(started_at), risk, reason FROM runs
+	rows, err := s.query(r, `SELECT run_id, notebook, max(started_at), risk, reason FROM runs
 		WHERE approval='requested' AND status='blocked' GROUP BY inputs ORDER BY started_at DESC LIMIT 100`)
 	if err != nil {
 		return err

@@ -124,12 +124,14 @@ func (a *auth) newAddress(r role) string {
 	return a.origin() + "/sign-in?token=" + token
 }
 
+const policyHeader = "Content-Security-Policy"
+
 // all wraps every handler. It refuses requests for another host name (DNS rebinding), and keeps answers from being
 // framed, sniffed, cached or run.
 func (a *auth) all(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
+		h.Set(policyHeader, "default-src 'none'; style-src 'self'; script-src 'self'; "+
 			"img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -130,6 +131,11 @@ func (s *server) homeBody(ctx context.Context) (body *homeBody, err error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if s.repo != nil { // notebooks that lie elsewhere are among the runs
+		latest = slices.DeleteFunc(latest, func(n index.Latest) bool {
+			return !filepath.IsLocal(filepath.FromSlash(n.Notebook))
+		})
 	}
 	body = &homeBody{}
 	for _, item := range live {

@@ -47,6 +47,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) error {
 		body.Problem = err.Error()
 		return s.page(w, r, "list", "Runs", body)
 	}
+	f.Given = true
 	err = s.ask(r.Context(), func(x *index.Index) (err error) {
 		if body.Count, err = x.Count(f); err == nil {
 			body.Items, err = x.List(f)

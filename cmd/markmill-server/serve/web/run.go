@@ -1,7 +1,9 @@
 package web
 
 import (
+	"cmp"
 	"errors"
+	"html/template"
 	"io"
 	"io/fs"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render"
+	"markmill/render/html"
 	"markmill/render/plain"
 	"markmill/render/result"
 	"markmill/runs"
@@ -32,29 +35,33 @@ const (
 
 // runBody is the data of the page of a run.
 type runBody struct {
-	Run      *runs.Run
-	Status   runs.Status
-	Notebook string // path in the repository, or as given
-	Alive    bool   // its process lives
-	At       string // place in the journal and the streams, where the live stream goes on
-	Causes   []runs.Cause
-	Steps    []stepRow
-	Params   []runs.ParamData
-	Files    []runs.ChangedFile
-	Patch    []patchLine
-	Cut      bool // the patch is longer than what is shown
-	Data     []result.DataRow
-	Scraps   []runs.ScrapData
-	Spans    []bar
-	Steered  []runs.AgentData // what the agents were told
-	Left     time.Duration    // until it ends, by earlier runs; 0 is not known
-	Output   bool             // there is an output notebook
-	Approval bool             // it waits for an approval
-	Signed   bool             // the policy wants approvals that are signed
-	Answer   *runs.Answer     // the last one to its request; a grant is one that no run has used
-	Given    map[string]string
-	Agent    bool     // a step of an agent goes on
-	Record   []string // files of the record
+	Run         *runs.Run
+	Status      runs.Status
+	Title       string       // of the notebook; its path while the run goes on
+	Style       template.CSS // of what the steps show; styleDigest is its hash for the policy of the page
+	styleDigest string
+	Notebook    string // path in the repository, or as given
+	Alive       bool   // its process lives
+	At          string // place in the journal and the streams, where the live stream goes on
+	Causes      []runs.Cause
+	Steps       []stepRow
+	Params      []runs.ParamData
+	Files       []runs.ChangedFile
+	Patch       template.HTML
+	Cut         bool // the patch is longer than what is shown
+	Data        []result.DataRow
+	Scraps      []runs.ScrapData
+	Spans       []bar
+	Steered     []runs.AgentData // what the agents were told
+	Left        time.Duration    // until it ends, by earlier runs; 0 is not known
+	Output      bool             // there is an output notebook
+	Approval    bool             // it waits for an approval
+	Signed      bool             // the policy wants approvals that are signed
+	Answer      *runs.Answer     // the last one to its request
+	Holds       bool             // it is a denial, or a grant that no run has used
+	Given       map[string]string
+	Agent       bool     // a step of an agent goes on
+	Record      []string // files of the record
 	// Processes are those that go on.
 	Processes []string
 	Proof     *proof // of a run that has ended; nil where its record is too large for this page
@@ -67,6 +74,7 @@ type stepRow struct {
 	Class   string
 	Mark    string
 	Words   string
+	Shown   template.HTML // its code and results, as on the page of the output notebook; "" while the run goes on
 	Streams []streamTail
 }
 
@@ -77,9 +85,6 @@ type streamTail struct {
 	Skipped int64 // bytes before
 	offset  int64 // where the live stream goes on
 }
-
-// patchLine is a line of a diff.
-type patchLine struct{ Class, Text string }
 
 // bar is a span of the trace, in thousandths of the run's time.
 type bar struct {
@@ -111,6 +116,11 @@ func (s *server) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if body.Style != "" {
+		h := w.Header()
+		h.Set(policyHeader, strings.Replace(h.Get(policyHeader), "style-src 'self'", "style-src 'self' "+
+			body.styleDigest, 1))
+	}
 	return s.page(w, r, "run", body.Notebook, body)
 }
 
@@ -123,16 +133,24 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		return nil, err
 	}
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
-		Notebook: folded.Started.SourcePath, Causes: folded.Causes(), Params: folded.Contract.Parameters,
-		Data: result.RunData(folded, record), Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
-	if b.Notebook == "" {
-		b.Notebook = folded.Started.Notebook
-	}
+		Notebook: cmp.Or(folded.Started.SourcePath, folded.Started.Notebook), Causes: folded.Causes(),
+		Params: folded.Contract.Parameters,
+		Data:   result.RunData(folded, record), Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
 	if folded.Completed == nil && !b.Alive {
 		b.Status = runs.Interrupted
 	}
+	var made *html.Made
+	if b.Title = b.Notebook; !b.Alive {
+		if made, _ = pageOf(record); made != nil { // else the streams are shown
+			b.Title, b.Style, b.styleDigest = made.Title, template.CSS(made.Style), made.StyleDigest
+		}
+	}
 	for _, step := range folded.Steps {
-		b.Steps = append(b.Steps, newStepRow(record, step, b.Alive))
+		row := newStepRow(record, step, b.Alive)
+		if made != nil {
+			row.Shown = template.HTML(made.Steps[row.ID])
+		}
+		b.Steps = append(b.Steps, row)
 		if b.Alive && step.Step != nil && step.Finished == nil {
 			b.Agent = step.Planned.Lang == "agent"
 		}
@@ -157,7 +175,8 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		if b.Answer, err = s.answerTo(folded); err != nil {
 			return nil, err
 		}
-		if b.Answer != nil {
+		if b.Holds = b.Answer != nil && !b.Answer.Used && (b.Answer.Approval.Answer == runs.AnswerDenied ||
+			time.Now().Before(b.Answer.Expires)); b.Holds {
 			b.Approval, b.Given = false, givenValues(folded)
 			b.Causes = slices.DeleteFunc(b.Causes, func(c runs.Cause) bool {
 				return c.Blocker.Code == runs.CodeApprovalRequired
@@ -213,7 +232,9 @@ func stepState(step runs.StepRecord, alive bool) (class, mark, words string) {
 	case step.Finished == nil && step.Planned.Action != runs.ActionSkip:
 		return "skip", "·", "not reached"
 	}
-	mark, words = result.Verdict(step)
+	if mark, words = result.Verdict(step); step.Finished != nil && step.Step != nil {
+		words += " · " + took(time.Duration(step.Finished.DurationNS))
+	}
 	if class = string(step.Status()); class == string(runs.StepAllowed) {
 		class = "pass"
 	}
@@ -240,33 +261,21 @@ func (t *streamTail) read(record *runs.Record, name string) {
 	t.Skipped, t.offset, t.Text = from, from+int64(len(text)), child.Plain(text)
 }
 
-// readPatch reads the change of a run.
-func readPatch(record *runs.Record) (lines []patchLine, cut bool) {
+// readPatch renders the change of a run; "" where there is none.
+func readPatch(record *runs.Record) (shown template.HTML, cut bool) {
 	file, err := record.Open(runs.PatchFile)
 	if err != nil {
-		return nil, false
+		return "", false
 	}
 	defer file.Close()
 	text, _ := io.ReadAll(io.LimitReader(file, maxPatch+1))
 	if cut = len(text) > maxPatch; cut {
 		text = text[:maxPatch]
 	}
-	hunk := false
-	for line := range strings.Lines(string(text)) {
-		class := "dl"
-		switch {
-		case strings.HasPrefix(line, "diff --git "):
-			class, hunk = "dl df", false
-		case strings.HasPrefix(line, "@@"):
-			class, hunk = "dl dh", true
-		case hunk && strings.HasPrefix(line, "+"):
-			class = "dl da"
-		case hunk && strings.HasPrefix(line, "-"):
-			class = "dl dd"
-		}
-		lines = append(lines, patchLine{class, plain.Line([]byte(strings.TrimRight(line, "\r\n")))})
+	if len(text) == 0 {
+		return "", false
 	}
-	return lines, cut
+	return template.HTML(html.Patch(runs.PatchFile, string(text))), cut
 }
 
 // bars are the spans of a run's trace.
@@ -280,6 +289,9 @@ func bars(record *runs.Record) (list []bar) {
 	const most = 400
 	for i, span := range trace.Spans[:min(len(trace.Spans), most)] {
 		depth[i] = depth[span.Parent] + 1
+		if span.Took() < time.Millisecond && span.Failed == "" {
+			continue
+		}
 		from := int(1000 * span.Begin.Sub(trace.Spans[0].Begin) / whole)
 		list = append(list, bar{Name: span.Name, Depth: depth[i], From: min(max(from, 0), 999),
 			Width: max(1, min(1000-from, int(1000*span.Took()/whole))), Words: took(span.Took()),
@@ -290,10 +302,7 @@ func bars(record *runs.Record) (list []bar) {
 
 // left estimates how long a run still takes: what its steps took the last times, by the median.
 func (s *server) left(r *http.Request, folded *runs.Run) (left time.Duration) {
-	name := folded.Started.SourcePath
-	if name == "" {
-		name = folded.Started.Notebook
-	}
+	name := cmp.Or(folded.Started.SourcePath, folded.Started.Notebook)
 	_ = s.ask(r.Context(), func(x *index.Index) error {
 		stats, err := x.Stats(index.Filter{Notebook: name, Statuses: []runs.Status{runs.Pass},
 			Since: time.Now().AddDate(0, 0, -30)})
@@ -317,14 +326,12 @@ func (s *server) left(r *http.Request, folded *runs.Run) (left time.Duration) {
 	return left
 }
 
-// answerTo returns the last answer to what a run asked, unless a run has used it or it has expired; nil if there is
-// none.
+// answerTo returns the last answer to what a run asked; nil if there is none.
 func (s *server) answerTo(folded *runs.Run) (last *runs.Answer, err error) {
 	list, err := s.store.Approvals().Answers()
 	for i := range list {
 		a := &list[i]
-		if folded.Requested != nil && a.Contract == folded.Requested.Contract && !a.Used &&
-			(a.Answer == runs.AnswerDenied || time.Now().Before(a.Expires)) &&
+		if folded.Requested != nil && a.Contract == folded.Requested.Contract && a.Time.After(folded.StartedAt) &&
 			(last == nil || a.Time.After(last.Time)) {
 			last = a
 		}
@@ -348,23 +355,28 @@ func (s *server) output(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	folded, src, err := record.Load()
+	made, err := pageOf(record)
 	if err != nil {
 		return refused(http.StatusNotFound, err)
+	}
+	return static(w, made.Page)
+}
+
+// pageOf makes the page of the output notebook of a run.
+func pageOf(record *runs.Record) (*html.Made, error) {
+	folded, src, err := record.Load()
+	if err != nil {
+		return nil, err
 	}
 	name := folded.OutputFile()
 	text, err := record.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = render.Again(name, folded, src, record)
 	}
-	var page []byte
-	if err == nil {
-		page, err = views.Page(name, text, recordFS{record})
-	}
 	if err != nil {
-		return refused(http.StatusNotFound, err)
+		return nil, err
 	}
-	return static(w, page)
+	return views.Page(name, text, recordFS{record}, folded)
 }
 
 // recordFS is a record as a file system.

@@ -94,6 +94,16 @@
     if (follows) pre.scrollTop = pre.scrollHeight;
   };
 
+  // Times of the last week are said as ages; the time itself is their title.
+  for (const at of document.querySelectorAll("time[datetime]")) {
+    const seconds = Math.round((Date.now() - Date.parse(at.dateTime)) / 1000);
+    const [unit, size] = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]].find(([, n]) => Math.abs(seconds) >= n) || ["second", 1];
+    if (Math.abs(seconds) < 7 * 86400) {
+      at.title = at.textContent;
+      at.textContent = new Intl.RelativeTimeFormat("en", { numeric: "auto" }).format(-Math.trunc(seconds / size), unit);
+    }
+  }
+
   const follow = (address, handlers) => {
     const events = new EventSource(address);
     handlers.output = output;

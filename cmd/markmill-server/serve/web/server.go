@@ -24,6 +24,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/render/html"
+	"markmill/render/plain"
 	"markmill/runs"
 	"markmill/runs/index"
 )
@@ -166,6 +167,9 @@ func (s *server) routes() http.Handler {
 	for _, r := range s.pages() {
 		mux.Handle(r.pattern, s.auth.require(r.needs, s.trusted(r.do)))
 	}
+	mux.Handle("GET /", s.auth.require(read, func(_ http.ResponseWriter, r *http.Request) error {
+		return refused(http.StatusNotFound, problem("there is no page %s", plain.Cut(plain.OneLine(r.URL.Path), 200)))
+	}))
 	mux.HandleFunc("GET /sign-in", s.auth.signIn)
 	mux.HandleFunc("POST /sign-in", s.auth.signInToken)
 	mux.HandleFunc("POST /webhook", s.hooks.receive)

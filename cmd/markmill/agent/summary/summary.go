@@ -206,10 +206,7 @@ func (a *Agent) todo(fix string) string {
 	modes := engine.AgentModes()
 	switch {
 	case !a.Admitted:
-		if _, known := agent.Find(a.Name); known {
-			return "all stages are proven; it is for you to admit it: markmill agent admit " + a.Name
-		}
-		return "all stages are proven; it is for you to admit it: markmill agent admit " + a.Name + " --program FILE"
+		return "all stages are proven; it is for you to admit it: " + engine.AdmitCommand(a.Name)
 	case a.Mode != modes[len(modes)-1]:
 		return fmt.Sprintf("nothing: all stages are proven, and runs may change what agent-mode %s allows; "+
 			"to widen it is for you, in policy: of %s", a.Mode, engine.ConfigFile)

@@ -116,7 +116,9 @@ func strip(a *program.App, file string, options *StripOptions, check, stdout boo
 	case file == "-" || stdout:
 		err = a.ShownText(got)
 	case had:
-		err = a.WriteResult("FILE", file, got)
+		if err = a.WriteResult("FILE", file, got); err == nil {
+			a.Tell("%s: outputs removed\n", program.Name(file))
+		}
 	}
 	return had, err
 }
