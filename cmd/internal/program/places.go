@@ -89,7 +89,7 @@ func (w *World) UserName() string {
 // EngineFor finds the repository that a notebook works on, and makes its engine. The repository is the one that was
 // named, or else the one around the working directory, or else the one around the notebook, or none.
 func (p *Places) EngineFor(notebook, named string) (*engine.Engine, *worktree.Source, error) {
-	wd, err := os.Getwd()
+	wd, err := p.Absolute()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +97,7 @@ func (p *Places) EngineFor(notebook, named string) (*engine.Engine, *worktree.So
 	if named != "" {
 		places = []string{named}
 	} else if notebook != "-" && !remote.Is(notebook) {
-		places = append(places, filepath.Dir(notebook))
+		places = append(places, filepath.Dir(p.Path(notebook)))
 	}
 	for _, place := range places {
 		if place, err = filepath.Abs(place); err != nil {
@@ -125,6 +125,7 @@ func (p *Places) EngineFor(notebook, named string) (*engine.Engine, *worktree.So
 // Lookup reads what words of a command line name.
 func (a *App) Lookup() lookup.Reader {
 	return lookup.Reader{
+		In: a.Folder, Most: a.most,
 		Store: func() (runs.Store, error) {
 			store, _, err := a.Here()
 			return store, err
@@ -149,25 +150,19 @@ func (p *Places) HereOr(folder string) (runs.Store, *worktree.Source, error) {
 	if folder == "" {
 		return p.Here()
 	}
-	src, err := worktree.Open(folder)
+	store, src, err := p.Repository(folder)
 	if err != nil {
-		return runs.Store{}, nil, fmt.Errorf("--repo %s: %w", plain.Escape(folder), err)
+		err = fmt.Errorf("--repo %s: %w", plain.Escape(folder), err)
 	}
-	store, err := p.Store(src)
 	return store, src, err
 }
 
 // Indexed is here without a look through the folder of the runs, which takes long where there are many.
 func (p *Places) Indexed() (runs.Store, *worktree.Source, error) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return runs.Store{}, nil, err
+	store, src, err := p.Repository("")
+	if errors.Is(err, worktree.ErrNoRepository) {
+		store, err = p.Store(nil)
 	}
-	src, err := worktree.Open(wd)
-	if err != nil && !errors.Is(err, worktree.ErrNoRepository) {
-		return runs.Store{}, nil, err
-	}
-	store, err := p.Store(src)
 	return store, src, err
 }
 
@@ -241,7 +236,7 @@ func (p *Places) Served(repo string) (string, *worktree.Source, error) {
 
 // Repository is the one that a folder is in, with its store; "" is the working directory.
 func (p *Places) Repository(folder string) (store runs.Store, repo *worktree.Source, err error) {
-	if folder, err = filepath.Abs(folder); err == nil {
+	if folder, err = filepath.Abs(p.Path(folder)); err == nil {
 		repo, err = worktree.Open(folder)
 	}
 	if err == nil {

@@ -35,30 +35,9 @@ Exit codes: 0 written, 2 the file exists.`,
 			if len(words) == 2 {
 				kind = words[0]
 			}
-			text, err := templates.ReadFile("templates/" + kind + ".md")
+			path, content, err := Content(kind, path)
 			if err != nil {
-				return program.Usagef("new %s: there is no such kind; there are: task, health, agent, observatory",
-					kind)
-			}
-			ext := filepath.Ext(path)
-			switch form := notebooks.FormOfName(path); {
-			case form == notebooks.FormNative || form == notebooks.FormJupyter:
-			case form != "" || strings.EqualFold(ext, ".html"):
-				return program.Usagef(
-					"%s: new writes Markdown or, for a name that ends in .ipynb, a Jupyter notebook; "+
-						"markmill convert makes other forms of it", path)
-			default:
-				path, ext = path+".md", ".md"
-			}
-			title := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ext), "-", " ")
-			if title == "" {
-				return program.Usagef("%s names no notebook; give it a name before %s", path, ext)
-			}
-			content := []byte(strings.ReplaceAll(string(text), "{{title}}", strings.ToUpper(title[:1])+title[1:]))
-			if program.JupyterName(path) {
-				if content, err = newJupyter(path, content); err != nil {
-					return err
-				}
+				return err
 			}
 			if err := a.CheckTarget("PATH", path); err != nil {
 				return err
@@ -73,6 +52,35 @@ Exit codes: 0 written, 2 the file exists.`,
 			return err
 		},
 	}
+}
+
+// Content is a notebook of a kind for the file that a name stands for, with the path of that.
+func Content(kind, name string) (path string, content []byte, err error) {
+	text, err := templates.ReadFile("templates/" + kind + ".md")
+	if err != nil {
+		return "", nil, program.Usagef("new %s: there is no such kind; there are: task, health, agent, observatory",
+			kind)
+	}
+	path = name
+	ext := filepath.Ext(path)
+	switch form := notebooks.FormOfName(path); {
+	case form == notebooks.FormNative || form == notebooks.FormJupyter:
+	case form != "" || strings.EqualFold(ext, ".html"):
+		return "", nil, program.Usagef(
+			"%s: new writes Markdown or, for a name that ends in .ipynb, a Jupyter notebook; "+
+				"markmill convert makes other forms of it", path)
+	default:
+		path, ext = path+".md", ".md"
+	}
+	title := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ext), "-", " ")
+	if title == "" {
+		return "", nil, program.Usagef("%s names no notebook; give it a name before %s", path, ext)
+	}
+	content = []byte(strings.ReplaceAll(string(text), "{{title}}", strings.ToUpper(title[:1])+title[1:]))
+	if program.JupyterName(path) {
+		content, err = newJupyter(path, content)
+	}
+	return path, content, err
 }
 
 // newJupyter makes a Jupyter notebook of a template.
