@@ -27,7 +27,7 @@ func (p *Places) Store(repo *worktree.Source) (runs.Store, error) {
 // StoreAt is where the runs of a repository are kept; root is "" outside one.
 func (p *Places) StoreAt(root string) runs.Store {
 	if dir := p.Env("MARKMILL_DIR"); dir != "" {
-		if abs, err := filepath.Abs(dir); err == nil {
+		if abs, err := filepath.Abs(p.Path(dir)); err == nil {
 			dir = abs
 		}
 		return runs.Store{Dir: dir}

@@ -17,9 +17,11 @@ import (
 	"markmill/cmd/internal/remote"
 	"markmill/engine"
 	"markmill/notebooks"
+	"markmill/notebooks/params"
 	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/render/safe"
+	"markmill/render/terminal"
 )
 
 // CheckedNotebooks is what check --json prints.
@@ -263,4 +265,26 @@ func CheckSource(a *program.App, path string, src []byte) (*notebooks.Notebook, 
 	}
 	nb, err := eng.Check(engine.Request{Path: program.Name(path), Source: src, Repository: engines.RootOf(repo)})
 	return nb, errors.Join(err, safe.CheckNormalize(nb))
+}
+
+// Inspect shows a notebook, with the values of the command line instead of the defaults.
+func Inspect(a *program.App, eng *engine.Engine, req engine.Request, asJSON bool) error {
+	nb, narrowed, err := eng.Narrow(req)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.PrintJSON("inspect", api.NewInspected(nb, narrowed))
+	}
+	// A notebook is shown without values for its required parameters.
+	declared := slices.Clone(nb.Params)
+	for i := range declared {
+		declared[i].Required = false
+	}
+	bound, err := params.Bind(req.Path, declared, req.Given,
+		params.Options{AllowUnknown: req.AllowUnknown, Getenv: a.Getenv})
+	if err != nil {
+		return err
+	}
+	return terminal.Inspect(a.Stdout, nb, bound, narrowed, a.Colour(a.Stdout))
 }

@@ -55,7 +55,7 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not t
 				return err
 			}
 			o := Options{App: a, Program: self, Root: root,
-				Store: a.StoreAt(engines.RootOf(src)).Dir,
+				Store: a.In(root).StoreAt(engines.RootOf(src)).Dir,
 				Floor: string(codec.RawOf(floor))}
 			if why, lift := floor.Unheld(func(need sandbox.Need) sandbox.Offer {
 				return sandbox.Probe(c.Context(), self, need)

@@ -72,7 +72,8 @@ func newServer(a *program.App, o Options, d endpoint, say func(string)) (*server
 	if err != nil {
 		return nil, err
 	}
-	eng, err := a.Engine(engines.RootOf(repo))
+	app := a.In(root)
+	eng, err := app.Engine(engines.RootOf(repo))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func newServer(a *program.App, o Options, d endpoint, say func(string)) (*server
 	if err != nil {
 		return nil, err
 	}
-	return &server{Options: o, app: a.In(root), hooks: pushes,
+	return &server{Options: o, app: app, hooks: pushes,
 		outdated: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, 1)},
 		agents: mcp.NewHTTP(mcp.Options{App: a, Program: o.Program, Root: root,
 			Store: eng.Store(engines.RootOf(repo)).Dir, Floor: string(codec.RawOf(floor))}, agentOf),
