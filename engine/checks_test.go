@@ -69,7 +69,7 @@ func TestOutputOfAnotherRun(t *testing.T) {
 	second := l.request("```bash {#two}\ncall output\n```\n")
 	l.fake.hooks["output"] = func() { l.write("out/first.md", "the output\n") }
 	var during *Result
-	if _, err := l.Run(t.Context(), plan, Sinks{CommitOutput: func(runs.RunID, bool) error {
+	if _, err := l.Run(t.Context(), plan, Sinks{Ended: func(string, bool) error {
 		during = l.runBeside(second)
 		return nil
 	}}); err != nil {

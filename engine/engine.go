@@ -109,9 +109,9 @@ type Sinks struct {
 	// When it returns none, the views write all. nil is none.
 	StageOutput func(ViewInput) []runs.LeftOutput
 
-	// CommitOutput is called when the record is complete, or could not be completed. It renames what was staged into
-	// place, or removes it. The run is still locked, so that a crash is noticed. nil is none.
-	CommitOutput func(id runs.RunID, complete bool) error
+	// Ended is called with the directory of the record, when that is complete or could not be completed. It renames
+	// what was staged into place, or removes it. The run is still locked, so that a crash is noticed. nil is none.
+	Ended func(dir string, complete bool) error
 
 	// Sign makes the signatures of the manifests of the output notebooks, by their names in the run directory. It is
 	// called with the run as its last event will have it. nil signs nothing.

@@ -151,8 +151,8 @@ func (e *Engine) Run(ctx context.Context, p *Plan, sinks Sinks) (result *Result,
 	go func() { cleaned <- r.ws.cleanUp() }() // while the record is finished
 	record, err := r.finish(ctx)
 	left := <-cleaned
-	if sinks.CommitOutput != nil {
-		err = errors.Join(err, sinks.CommitOutput(r.id, err == nil))
+	if sinks.Ended != nil {
+		err = errors.Join(err, sinks.Ended(r.rec.record.Path(), err == nil))
 	}
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func TestViews(t *testing.T) {
 			l := newLab(t)
 			l.env["TOKEN"] = "hunter2-hunter2"
 			committed := 0
-			c.sinks.CommitOutput = func(_ runs.RunID, complete bool) error {
+			c.sinks.Ended = func(_ string, complete bool) error {
 				if complete {
 					committed++
 				}

@@ -18,7 +18,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/help"
+	"markmill/cmd/internal/program"
 	"markmill/cmd/markmill/mcp"
 	"markmill/engine"
 	"markmill/engine/worktree"
@@ -97,7 +99,8 @@ func mcpOptions(t *testing.T, root string, allow ...string) mcp.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mcp.Options{Program: builtProgram(t), Version: "test", Root: root, Store: filepath.Join(root, ".markmill"),
+	return mcp.Options{App: program.New(), Program: builtProgram(t), Root: root,
+		Store: filepath.Join(root, ".markmill"),
 		Floor: string(codec.RawOf(floor))}
 }
 
@@ -263,6 +266,51 @@ func TestMCP(t *testing.T) {
 	}) || list.Resources[0].URI != "markmill://guide" {
 		t.Errorf("resources: %v %v", list, err)
 	}
+}
+
+// The tools that read need no other program, but for queries, and read no notebook that would take all memory.
+func TestMCPReads(t *testing.T) {
+	root := mcpRepository(t)
+	run := newMCPClient(t, root).call("run", map[string]any{"notebook": "task.md", "output": "task.out.md",
+		"full": true})
+	o := mcpOptions(t, root)
+	o.Program = filepath.Join(root, "no-program")
+	c := startMCPClient(t, o)
+	for tool, arguments := range map[string]map[string]any{
+		"inspect": {"notebook": "task.md"}, "check": {"paths": []string{"."}}, "status": {}, "gate": {},
+		"show": {"run": run["run_id"]}, "show_output": {"notebook": "task.out.md"}, "verify": {"what": "task.out.md"},
+		"diff": {"a": "HEAD:task.md", "b": "task.out.md"}, "scraps": {"of": []string{"task.out.md"}},
+		"list": {"limit": 1}, "log": {"step": "verify"}, "changes": {}, "review": {"revisions": "HEAD"},
+	} {
+		c.call(tool, arguments)
+	}
+	c.refused("query", map[string]any{"sql": "SELECT 1"})
+	if err := os.WriteFile(filepath.Join(root, "large.ipynb"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(root, "large.ipynb"), files.MaxNotebook+1); err != nil {
+		t.Fatal(err)
+	}
+	for tool, arguments := range map[string]map[string]any{"inspect": {"notebook": "large.ipynb"},
+		"show_output": {"notebook": "large.ipynb"}, "diff": {"a": "task.md", "b": "large.ipynb"},
+		"verify": {"what": "large.ipynb"}} {
+		if why := c.refused(tool, arguments); !strings.Contains(why, "at most 67108864") {
+			t.Errorf("%s: %s", tool, why)
+		}
+	}
+	t.Logf("%d attempts", c.attempts)
+}
+
+// A fault while a tool reads is the error of that call, and the server answers the next one.
+func TestMCPFault(t *testing.T) {
+	o := mcpOptions(t, mcpRepository(t))
+	o.App.Now = func() time.Time { panic("no clock") }
+	c := startMCPClient(t, o)
+	if result, err := c.start(t.Context(), "review", map[string]any{"revisions": "HEAD"}); err == nil ||
+		!strings.Contains(err.Error(), "no clock") {
+		t.Errorf("%v %v", err, mcpWords(result))
+	}
+	c.call("inspect", map[string]any{"notebook": "task.md"})
 }
 
 // What a client names lies below the root, and nothing that it can call approves.

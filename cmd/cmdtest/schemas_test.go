@@ -18,7 +18,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"markmill/cmd/api"
-	"markmill/cmd/internal/child"
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/maintenance"
 	"markmill/cmd/internal/program"
@@ -40,7 +39,6 @@ import (
 	"markmill/cmd/markmill/notebook/strip"
 	"markmill/cmd/markmill/review/mergereview"
 	runscmd "markmill/cmd/markmill/runs"
-	"markmill/cmd/markmill/runs/exchange"
 	"markmill/cmd/markmill/show"
 	"markmill/cmd/markmill/verify"
 	"markmill/engine/queue"
@@ -74,7 +72,7 @@ func jsonDocuments() map[string]struct {
 			"removed"},
 		"runs-replay": {reflect.TypeFor[show.Replayed](),
 			"What markmill show prints: --events events, and the run as of the last of them"},
-		"runs-exchange": {reflect.TypeFor[exchange.Result](),
+		"runs-exchange": {reflect.TypeFor[runscmd.Exchanged](),
 			"What markmill runs push and runs pull print: the runs that were sent or taken, and those that the other " +
 				"side had"},
 		"bisect": {reflect.TypeFor[bisect.Result](),
@@ -143,7 +141,7 @@ func jsonDocuments() map[string]struct {
 		"scraps":  {reflect.TypeFor[scraps.ScrapsDocument](), "What markmill notebook scraps prints"},
 		"strip":   {reflect.TypeFor[strip.Strippable](), "What markmill notebook strip --check prints"},
 		"version": {reflect.TypeFor[program.Build](), "What markmill version prints"},
-		"error": {reflect.TypeFor[child.Errors](),
+		"error": {reflect.TypeFor[program.Errors](),
 			"What a command that was asked for JSON prints when it ends with an error of its own, such as an option " +
 				"or a notebook that is wrong"},
 	}

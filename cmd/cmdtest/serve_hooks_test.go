@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"markmill/cmd/internal/program"
 	"markmill/cmd/markmill-server/serve/web"
 	"markmill/runs"
 )
@@ -172,7 +173,7 @@ func TestServeWebhookOff(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := web.Serve(t.Context(), io.Discard, web.Options{Program: "x", Root: d.root,
+		err := web.Serve(t.Context(), program.New(), io.Discard, web.Options{Program: "x", Root: d.root,
 			Listen: "127.0.0.1:0", Webhook: file})
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("the secret %q: %v", text, err)

@@ -51,7 +51,7 @@ func newPeopleDesk(t *testing.T, change func(*web.Options)) *peopleDesk {
 		}
 		d.tokens[role] = token
 	}
-	o := web.Options{Program: builtProgram(t), Version: "test", Root: d.root, Listen: "127.0.0.1:0",
+	o := web.Options{Program: builtProgram(t), Root: d.root, Listen: "127.0.0.1:0",
 		User: "tester", Tokens: d.file, Connection: queueDesk(d.root)}
 	if change != nil {
 		change(&o)
@@ -64,7 +64,7 @@ func newPeopleDesk(t *testing.T, change func(*web.Options)) *peopleDesk {
 	}()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(ctx, writer, o) }()
+	go func() { ended <- web.Serve(ctx, program.New(), writer, o) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -496,7 +496,8 @@ func TestServeElsewhere(t *testing.T) {
 		"the header holds a name": {Listen: ":0", Proxies: []string{"::1"}, ProxyHeader: "cookie", Tokens: file},
 	} {
 		o.Program, o.Root = "x", root
-		if err := web.Serve(t.Context(), io.Discard, o); err == nil || !strings.Contains(err.Error(), words) {
+		err := web.Serve(t.Context(), program.New(), io.Discard, o)
+		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q is not said: %v", words, err)
 		}
 	}
@@ -505,7 +506,8 @@ func TestServeElsewhere(t *testing.T) {
 		"* read sha256:00": "name nobody", "a read sha256:00": "64 hexadecimal", "a read plain": "64 hexadecimal"} {
 		writeTokens(t, empty, "\n"+line)
 		o := web.Options{Program: "x", Root: root, Listen: "127.0.0.1:0", Tokens: empty}
-		if err := web.Serve(t.Context(), io.Discard, o); err == nil || !strings.Contains(err.Error(), words) ||
+		err := web.Serve(t.Context(), program.New(), io.Discard, o)
+		if err == nil || !strings.Contains(err.Error(), words) ||
 			!strings.Contains(err.Error(), empty+":2: ") {
 			t.Errorf("%q: %v", line, err)
 		}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"net/url"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -279,4 +281,47 @@ func TestServeMCP(t *testing.T) {
 			break
 		}
 	}
+}
+
+// TestServeReads: pages and answers need no other program, and say what the commands print.
+func TestServeReads(t *testing.T) {
+	t.Parallel()
+	d := newDeskOf(t, "no-program", serveRepository(t), "approve")
+	printed := func(words ...string) string {
+		c := exec.Command(builtProgram(t), words...)
+		c.Dir = d.root
+		text, err := c.Output()
+		if err != nil && c.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	printed("run", "lines.md", "-p", "n=1", "-p", "word=x")
+	printed("run", "lines.md", "--matrix", "n=1,2", "-p", "word=x")
+	for path, words := range map[string][]string{
+		"/api/v1/runs/" + d.newest():                   {"show", "--json", d.newest()},
+		"/api/v1/runs/" + d.newest() + "/verification": {"verify", "--json", d.newest()},
+		"/api/v1/sweeps/" + d.sweepIDs()[0]:            {"diff", "--values", "--json", d.sweepIDs()[0]},
+		"/api/v1/schedules":                            {"schedule", "list", "--json"},
+	} {
+		if code, text := d.get(path); code != http.StatusOK || text != printed(words...) {
+			t.Errorf("%s: %d, and not what %q prints:\n%s", path, code, words, text)
+		}
+	}
+	if code, page := d.get("/new?notebook=lines.md"); code != http.StatusOK || !strings.Contains(page, `name="param.n"`) {
+		t.Errorf("the form: %d\n%s", code, page)
+	}
+	if code, _ := d.get("/schedules"); code != http.StatusOK {
+		t.Errorf("the schedules: %d", code)
+	}
+	if code, to, text := d.post("/new", url.Values{"notebook": {"lines.md"}}); code != http.StatusConflict {
+		t.Errorf("a run needs the program: %d %s\n%s", code, to, text)
+	}
+}
+
+// newest is the newest run of the list.
+func (d *desk) newest() string {
+	d.t.Helper()
+	_, answer := d.call("GET", "/api/v1/runs?limit=1", "")
+	return answer["runs"].([]any)[0].(map[string]any)["run_id"].(string)
 }

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"markmill/cmd/internal/program"
 	"markmill/cmd/markmill-server/serve/web"
 	"markmill/notebooks/codec"
 )
@@ -35,6 +36,12 @@ type desk struct {
 
 func newDesk(t *testing.T, root, role string) *desk {
 	t.Helper()
+	return newDeskOf(t, builtProgram(t), root, role)
+}
+
+// newDeskOf is newDesk of a workbench that calls another program.
+func newDeskOf(t *testing.T, markmill, root, role string) *desk {
+	t.Helper()
 	d := &desk{t: t, root: root, said: make(chan string, 100)}
 	reader, writer := io.Pipe()
 	go func() {
@@ -44,10 +51,10 @@ func newDesk(t *testing.T, root, role string) *desk {
 	}()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	o := web.Options{Program: builtProgram(t), Version: "test", Root: root, Listen: "127.0.0.1:0", User: "tester",
+	o := web.Options{Program: markmill, Root: root, Listen: "127.0.0.1:0", User: "tester",
 		Connection: queueDesk(root)}
 	o.Role = role
-	go func() { ended <- web.Serve(ctx, writer, o) }()
+	go func() { ended <- web.Serve(ctx, program.New(), writer, o) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -457,7 +464,7 @@ func TestServeRefuses(t *testing.T) {
 		t.Errorf("the cookies are %v", cookies)
 	}
 
-	for _, pattern := range web.Patterns() {
+	for pattern, role := range web.Patterns() {
 		method, path, _ := strings.Cut(pattern, " ")
 		if path == "/sign-out" { // anybody who has signed in may
 			continue
@@ -491,7 +498,7 @@ func TestServeRefuses(t *testing.T) {
 				t.Errorf("%s %s: %d", pattern, name, code)
 			}
 		}
-		if web.Needs(pattern) == "read" {
+		if role == "read" {
 			continue
 		}
 		attempts++
@@ -587,7 +594,7 @@ func TestServeRefuses(t *testing.T) {
 		t.Errorf("a link that leads out: %d", code)
 	}
 	for _, address := range []string{"0.0.0.0:0", ":0", "8080", "[::]:0"} {
-		err := web.Serve(t.Context(), io.Discard, web.Options{Program: "x", Root: root, Listen: address})
+		err := web.Serve(t.Context(), program.New(), io.Discard, web.Options{Program: "x", Root: root, Listen: address})
 		if err == nil || !strings.Contains(err.Error(), "--listen "+address) {
 			t.Errorf("--listen %s: %v", address, err)
 		}
@@ -645,7 +652,7 @@ func TestServeAPI(t *testing.T) {
 			described = append(described, strings.ToUpper(method)+" "+path)
 		}
 	}
-	for _, pattern := range web.Patterns() {
+	for pattern := range web.Patterns() {
 		if strings.Contains(pattern, " /api/") || strings.HasSuffix(pattern, " /events") {
 			served = append(served, pattern)
 		}

@@ -96,7 +96,6 @@ var writers = []writer{
 	{"cmd/internal/schedules", "the state of schedules, in the store, and a temporary folder"},
 	{"cmd/internal/views/views.go", "the views of a record"},
 	{"cmd/internal/runview/output.go", "nothing: it only reads below a folder"},
-	{"cmd/markmill/mcp/edit.go", "a temporary folder"},
 	{"cmd/markmill/show/pager.go", "pages in the cache"},
 	{"cmd/markmill-server/queue/client", "the folders of workers, records that come back, and parts of them"},
 	{"cmd/markmill-server/serve/web/launch.go", "temporary files without a name; it only looks at notebooks"},

@@ -1,5 +1,6 @@
-// Package child calls the program markmill for its servers: that of markmill mcp serve, and the workbench. What they do
-// is what the commands of those names do, with the same checks and records.
+// Package child starts the program markmill for its servers, that of markmill mcp serve and the workbench, and says
+// which paths their clients may name. What changes something is a command, with the same checks and records; what only
+// reads is read through the packages instead.
 package child
 
 import (
@@ -15,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"markmill/notebooks/codec"
 	"markmill/render/plain"
 )
 
@@ -67,7 +67,7 @@ func (p *Program) Do(ctx context.Context, c Call) (code int, words string, err e
 	case <-ctx.Done():
 		return 0, "", context.Cause(ctx)
 	}
-	said := &End{Most: maxWords}
+	said := &end{}
 	cmd := exec.CommandContext(ctx, p.Path, c.Args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, bytes.NewReader(c.Stdin), c.To, said
 	cmd.Env = Environ(ctx)
@@ -93,13 +93,8 @@ func (p *Program) Do(ctx context.Context, c Call) (code int, words string, err e
 // Document returns the document that a command prints with --json. A document that says what is wrong with the call
 // itself becomes an error.
 func (p *Program) Document(ctx context.Context, args ...string) ([]byte, error) {
-	return p.DocumentOf(ctx, nil, args...)
-}
-
-// DocumentOf is Document of a command that reads standard input.
-func (p *Program) DocumentOf(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	var out Most
-	code, words, err := p.Do(ctx, Call{Args: args, Stdin: stdin, To: &out})
+	code, words, err := p.Do(ctx, Call{Args: args, To: &out})
 	switch {
 	case err != nil:
 		return nil, err
@@ -107,53 +102,10 @@ func (p *Program) DocumentOf(ctx context.Context, stdin []byte, args ...string) 
 		return nil, fmt.Errorf("the answer is longer than %d bytes; ask for less", MaxDocument)
 	}
 	doc := bytes.TrimSpace(out.Bytes())
-	if len(doc) == 0 || doc[0] != '{' {
+	if len(doc) == 0 || doc[0] != '{' || bytes.HasPrefix(doc, []byte("{\n  \"schema\": \"markmill.error/")) {
 		return nil, Said(code, words)
 	}
-	if strings.HasPrefix(string(doc), "{\n  \"schema\": \"markmill.error/") {
-		var failed Errors
-		if err := codec.Unmarshal(doc, &failed); err != nil {
-			return nil, err
-		}
-		return nil, failed.err()
-	}
 	return doc, nil
-}
-
-// Errors is the document of a command that failed.
-type Errors struct {
-	Error    Mistake   `json:"error"`  // the first of Errors
-	Errors   []Mistake `json:"errors"` // at least one
-	ExitCode int       `json:"exit_code"`
-}
-
-// Mistake is one error.
-type Mistake struct {
-	Kind    string `json:"kind"` // of notebooks.Kind, or usage
-	File    string `json:"file,omitzero"`
-	Line    int    `json:"line,omitzero"`
-	Column  int    `json:"column,omitzero"`
-	Step    string `json:"step,omitzero"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitzero"`
-}
-
-func (e *Errors) err() error {
-	var lines []string
-	for _, m := range e.Errors {
-		place := ""
-		for _, part := range []any{m.File, m.Line, m.Column} {
-			if part != "" && part != 0 {
-				place += fmt.Sprint(part) + ":"
-			}
-		}
-		line := strings.TrimSpace(place + " " + m.Message)
-		if m.Hint != "" {
-			line += "; " + m.Hint
-		}
-		lines = append(lines, plain.OneLine(line))
-	}
-	return errors.New(strings.Join(lines, "\n"))
 }
 
 // Plain is what a terminal would show of a text: what moves within a line is done, and control characters are gone.
@@ -194,20 +146,15 @@ func (m *Most) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// End keeps the last bytes of what is written.
-type End struct {
-	Most int
-	Last []byte
-	All  int64
-}
+// end keeps the last bytes of what is written.
+type end struct{ last []byte }
 
-func (e *End) Write(p []byte) (int, error) {
-	e.All += int64(len(p))
-	e.Last = append(e.Last, p[max(0, len(p)-e.Most):]...)
-	if over := len(e.Last) - e.Most; over > 0 {
-		e.Last = append(e.Last[:0], e.Last[over:]...)
+func (e *end) Write(p []byte) (int, error) {
+	e.last = append(e.last, p[max(0, len(p)-maxWords):]...)
+	if over := len(e.last) - maxWords; over > 0 {
+		e.last = append(e.last[:0], e.last[over:]...)
 	}
 	return len(p), nil
 }
 
-func (e *End) String() string { return string(e.Last) }
+func (e *end) String() string { return string(e.last) }

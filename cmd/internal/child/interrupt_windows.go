@@ -14,3 +14,6 @@ func interrupt(p *os.Process) error { return p.Kill() }
 func Detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
+
+// apart does nothing: there are no signals to a group.
+func apart(*exec.Cmd) {}

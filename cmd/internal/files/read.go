@@ -142,6 +142,33 @@ func IsJupyter(path string, src []byte) bool { return forms.IsJupyter(filepath.T
 // IsScript reports whether a file is a script with cells, by its name or its first bytes.
 func IsScript(path string, src []byte) bool { return forms.IsPercent(filepath.ToSlash(path), src) }
 
+// Folder is where words name files. "" is the working directory.
+type Folder string
+
+// Path is where the file is that a word names.
+func (f Folder) Path(word string) string {
+	if f == "" || filepath.IsAbs(word) {
+		return word
+	}
+	return filepath.Join(string(f), word)
+}
+
+// Word is the word that names a file in the folder, for what is found below it.
+func (f Folder) Word(path string) string {
+	if rel, err := filepath.Rel(string(f), path); f != "" && err == nil {
+		return rel
+	}
+	return path
+}
+
+// Absolute is the folder as an absolute path.
+func (f Folder) Absolute() (string, error) {
+	if f == "" {
+		return os.Getwd()
+	}
+	return string(f), nil
+}
+
 // Absolute is the absolute path, or the path itself where there is no working directory.
 func Absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
@@ -168,4 +195,21 @@ func Same(a, b string) bool {
 	}
 	y, err := os.Stat(b)
 	return err == nil && os.SameFile(x, y)
+}
+
+// Source reads a notebook without the outputs of earlier runs. If values are given, it also drops the cells with the
+// values of an earlier run from a Jupyter notebook. It returns an error if outputs were edited.
+func Source(notebook string, given bool) ([]byte, error) {
+	src, err := os.ReadFile(notebook)
+	if err != nil {
+		return nil, err
+	}
+	if notebooks.IsJupyterName(notebook) {
+		nb, err := Jupyter(notebook, src)
+		if err != nil {
+			return nil, err
+		}
+		return ipynb.Source(nb, given), nil
+	}
+	return forms.Source(filepath.ToSlash(notebook), src, given)
 }

@@ -15,7 +15,6 @@ import (
 	"markmill/cmd/internal/remote"
 	"markmill/cmd/internal/runview"
 	"markmill/engine"
-	"markmill/engine/process"
 	"markmill/engine/worktree"
 	"markmill/render"
 	"markmill/render/plain"
@@ -58,7 +57,6 @@ func GoOnWords(id runs.RunID, plan *engine.Plan) string {
 // RunPlan runs a plan, shows its progress and reports how it ended.
 func RunPlan(ctx context.Context, a *program.App, eng *engine.Engine, plan *engine.Plan, output string,
 	o *Options) error {
-	process.SealDescriptors()
 	ctx, stop := a.Interruptible(ctx)
 	defer stop()
 	if remote.Is(output) && !o.Frozen { // before the steps, so that their results can be written
@@ -95,9 +93,6 @@ func RunPlan(ctx context.Context, a *program.App, eng *engine.Engine, plan *engi
 	sinks := Sinks(a, output, file, held, key, engine.Observer{Event: watch.Event, Output: watch.Output,
 		Unfinished: watch.Progress.Unfinished, Files: Written(a, watch)})
 	result, err := eng.Run(ctx, plan, sinks)
-	if err == nil {
-		err = a.SignRecord(result.Dir, key)
-	}
 	if cerr := watch.Close(); err == nil {
 		err = cerr
 	}
@@ -111,20 +106,22 @@ func RunPlan(ctx context.Context, a *program.App, eng *engine.Engine, plan *engi
 // set with --frozen.
 func Sinks(a *program.App, output string, file *outfile.File, held *frozen, key string, observer engine.Observer,
 ) engine.Sinks {
-	s := engine.Sinks{Views: Views(a, "", nil), Sign: a.SignWith(key), Observers: []engine.Observer{observer}}
+	s := engine.Sinks{Views: Views(a, "", nil), Sign: a.SignWith(key), Observers: []engine.Observer{observer},
+		Ended: func(dir string, complete bool) error { return endRecord(a, dir, complete, file, output, key) }}
 	switch {
 	case held != nil:
 		s.Views = held.views(s.Views)
 	case !remote.Is(output): // there it is sent when the record is complete
 		s.Views = Views(a, output, file)
 		s.StageOutput = func(in engine.ViewInput) []runs.LeftOutput { return stageLeftOutput(in, file) }
-		if file != nil {
-			s.CommitOutput = func(id runs.RunID, complete bool) error {
-				return commitOutput(file, output, id, complete)
-			}
-		}
 	}
 	return s
+}
+
+// Aside are the sinks of runs that nobody follows, and that leave their records only.
+func Aside(a *program.App, eng *engine.Engine) (engine.Sinks, error) {
+	key, err := a.SignKey(eng.Config)
+	return Sinks(a, "", nil, nil, key, engine.Observer{Files: Written(a, &Follower{})}), err
 }
 
 // AnnounceFolder says on the first line of a run outside a repository that there is no worktree.

@@ -15,7 +15,6 @@ import (
 	"markmill/cmd/internal/remote"
 	"markmill/cmd/internal/sweep"
 	"markmill/engine"
-	"markmill/engine/process"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
@@ -163,7 +162,6 @@ func sweepWork(a *program.App, path string, o *Options) sweep.Work {
 
 // runSweep runs a sweep that is planned, shows each run as it ends, and prints the table.
 func runSweep(ctx context.Context, a *program.App, s *sweep.Sweep, o *Options) error {
-	process.SealDescriptors()
 	ctx, stop := a.Interruptible(ctx)
 	defer stop()
 	eng, work := s.Engine, &s.Work
@@ -175,7 +173,6 @@ func runSweep(ctx context.Context, a *program.App, s *sweep.Sweep, o *Options) e
 	work.Sinks = func(output string, file *outfile.File) engine.Sinks {
 		return Sinks(a, output, file, nil, key, engine.Observer{Files: Written(a, &Follower{})})
 	}
-	work.Sealed = func(dir string) error { return a.SignRecord(dir, key) }
 	shown := o.Level() <= slog.LevelInfo
 	if shown && work.Jobs > 1 && s.Shared() {
 		a.Tell("markmill: the runs work in the same folder, so they go on one after another\n")

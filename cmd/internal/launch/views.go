@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/views"
@@ -32,7 +33,7 @@ func askedFile(run *runs.Run) string {
 }
 
 // stageKeptOutput writes OUTPUT: to standard output at once, to a temporary file until the record is complete
-// (commitOutput).
+// (endRecord).
 func stageKeptOutput(a *program.App, in engine.ViewInput, path string, file *outfile.File) error {
 	if path == "" || in.Run.Left(askedFile(in.Run)) != nil {
 		return nil
@@ -77,16 +78,21 @@ func stage(file *outfile.File, b []byte, in engine.ViewInput) error {
 	return file.Stage(in.Run.ID, b)
 }
 
-// commitOutput renames the OUTPUT of a complete run into place, and removes that of any other.
-func commitOutput(file *outfile.File, output string, id runs.RunID, complete bool) error {
-	if !complete {
+// endRecord renames the OUTPUT of a complete run into place and signs its record, and removes the OUTPUT of any other.
+func endRecord(a *program.App, dir string, complete bool, file *outfile.File, output, key string) error {
+	id := runs.RunID(filepath.Base(dir))
+	switch {
+	case !complete && file != nil:
 		return file.Discard(id)
+	case !complete:
+		return nil
+	case file != nil:
+		if err := file.Commit(id); err != nil {
+			return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be",
+				errors.Join(err, file.Discard(id)), id, output)
+		}
 	}
-	if err := file.Commit(id); err != nil {
-		return fmt.Errorf("%w; the record is complete, and `markmill convert %s FILE` gives what %s was to be",
-			errors.Join(err, file.Discard(id)), id, output)
-	}
-	return nil
+	return a.SignRecord(dir, key)
 }
 
 func isDevice(path string) bool {

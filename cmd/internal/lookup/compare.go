@@ -23,7 +23,10 @@ func (r Reader) Compared(words []string) (list []*sheet.ComparedRun, err error) 
 			return nil, err
 		}
 		outputs = map[runs.Digest][]string{}
-		if slices.ContainsFunc(words, func(word string) bool { _, err := os.Stat(word); return err == nil }) {
+		if slices.ContainsFunc(words, func(word string) bool {
+			_, err := os.Stat(r.In.Path(word))
+			return err == nil
+		}) {
 			if outputs, err = store.Outputs(); err != nil {
 				outputs = nil // the notebooks can be read without records
 			}
@@ -55,13 +58,13 @@ func (r Reader) Compared(words []string) (list []*sheet.ComparedRun, err error) 
 
 // isArchive reports whether a word names a file that is no notebook.
 func (r Reader) isArchive(word string) bool {
-	info, err := os.Stat(word)
+	info, err := os.Stat(r.In.Path(word))
 	return !r.stream(word) && err == nil && info.Mode().IsRegular() && !review.IsNotebookName(word)
 }
 
 func (r Reader) compared(p Place, archive bool, outputs map[runs.Digest][]string) (*sheet.ComparedRun, error) {
 	if p.run || archive {
-		record, err := runs.OpenRecord(p.path)
+		record, err := runs.OpenRecord(r.In.Path(p.path))
 		if err != nil {
 			return nil, &notebooks.Error{Kind: notebooks.KindInput, File: r.name(p.path),
 				Msg: "is no notebook and no archive of a run: " + err.Error()}

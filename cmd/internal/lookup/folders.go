@@ -36,19 +36,19 @@ func (r Reader) isRevision(word string) bool {
 	if !ok || rev == "" || r.stream(word) || filepath.VolumeName(word) != "" {
 		return false
 	}
-	_, err := os.Lstat(word)
+	_, err := os.Lstat(r.In.Path(word))
 	return err != nil
 }
 
 // Revisions makes REV: of each word, where all of them name revisions of Git, as the branches main and fix do, and
 // nothing that is on the disk.
-func Revisions(words []string) []string {
+func (r Reader) Revisions(words []string) []string {
 	out := make([]string, len(words))
 	for i, word := range words {
-		if _, err := os.Lstat(word); err == nil || word == "-" || strings.Contains(word, ":") {
+		if _, err := os.Lstat(r.In.Path(word)); err == nil || word == "-" || strings.Contains(word, ":") {
 			return words
 		}
-		if _, _, _, err := revisionPath(word, ""); err != nil {
+		if _, _, _, err := r.revisionPath(word, ""); err != nil {
 			return words
 		}
 		out[i] = word + ":"
@@ -79,8 +79,8 @@ func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.C
 
 // Folder reads the folder that a word names; false where it names something else.
 func (r Reader) Folder(word string) (*Folder, bool, error) {
-	if info, err := os.Stat(word); err == nil && info.IsDir() {
-		if _, err := runs.At(word).Stat(runs.JournalFile); err == nil { // a run
+	if info, err := os.Stat(r.In.Path(word)); err == nil && info.IsDir() {
+		if _, err := runs.At(r.In.Path(word)).Stat(runs.JournalFile); err == nil { // a run
 			return nil, false, nil
 		}
 		f, err := r.folderOnDisk(word)
@@ -93,7 +93,7 @@ func (r Reader) Folder(word string) (*Folder, bool, error) {
 	if review.IsNotebookName(name) {
 		return nil, false, nil
 	}
-	repo, commit, name, err := revisionPath(rev, name)
+	repo, commit, name, err := r.revisionPath(rev, name)
 	if err != nil {
 		return nil, false, err
 	}
@@ -108,7 +108,7 @@ func (r Reader) Folder(word string) (*Folder, bool, error) {
 		return nil, false, notInRevision(rev, name)
 	}
 	f := &Folder{Name: word, read: func(p string) (Side, error) {
-		return revisionSide(rev+":"+path.Join(name, p), rev, path.Join(name, p))
+		return r.revisionSide(rev+":"+path.Join(name, p), rev, path.Join(name, p))
 	}}
 	for _, p := range names {
 		f.Paths = append(f.Paths, strings.TrimPrefix(strings.TrimPrefix(p, name), "/"))
@@ -120,11 +120,11 @@ func (r Reader) folderOnDisk(word string) (*Folder, error) {
 	f := &Folder{Name: r.name(word), read: func(p string) (Side, error) {
 		return r.Side(filepath.Join(word, filepath.FromSlash(p)))
 	}}
-	err := filepath.WalkDir(word, func(at string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(r.In.Path(word), func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return r.bad(at, "cannot be read: %v", err)
+			return r.bad(r.In.Word(at), "cannot be read: %v", err)
 		}
-		rel, err := filepath.Rel(word, at)
+		rel, err := filepath.Rel(r.In.Path(word), at)
 		switch {
 		case err != nil:
 			return err

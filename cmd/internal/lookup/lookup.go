@@ -23,6 +23,8 @@ import (
 
 // Reader reads what words name. Its zero value reads files and run directories, and finds no kept run by its id.
 type Reader struct {
+	In   files.Folder // where words name files
+	Most int64        // bytes of a notebook of a revision; 0 is any number
 	// Store gives the store of the runs that ids and "last" name.
 	Store func() (runs.Store, error)
 	// Read reads a file; nil is files.Notebook.
@@ -36,7 +38,7 @@ type Reader struct {
 
 func (r Reader) read(path string) ([]byte, error) {
 	if r.Read == nil {
-		return files.Notebook(path)
+		return files.Notebook(r.In.Path(path))
 	}
 	return r.Read(path)
 }
@@ -66,8 +68,8 @@ func (r Reader) find(word string) (dir string, err error) {
 
 // Record opens the record that a word names: a run directory, a tar archive of one, or a run that is kept.
 func (r Reader) Record(word string) (*runs.Record, error) {
-	if _, err := os.Stat(word); err == nil || looksLikePath(word) {
-		return runs.OpenRecord(word)
+	if _, err := os.Stat(r.In.Path(word)); err == nil || looksLikePath(word) {
+		return runs.OpenRecord(r.In.Path(word))
 	}
 	dir, err := r.find(word)
 	return runs.At(dir), err
@@ -81,7 +83,8 @@ type Side struct {
 
 // Side reads the notebook or run that a word names.
 func (r Reader) Side(word string) (Side, error) {
-	info, err := os.Stat(word)
+	at := r.In.Path(word)
+	info, err := os.Stat(at)
 	switch {
 	case r.stream(word) || err == nil && !info.IsDir():
 		src, err := r.read(word)
@@ -90,12 +93,12 @@ func (r Reader) Side(word string) (Side, error) {
 		}
 		var beside documents.Files
 		if !r.stream(word) {
-			beside = FilesBeside(word)
+			beside = FilesBeside(at)
 		}
 		doc, err := documents.Read(r.name(word), src, beside)
 		return Side{doc, src}, err
 	case err == nil:
-		side, err := runSide(r.name(word), word)
+		side, err := runSide(r.name(word), at)
 		if errors.Is(err, fs.ErrNotExist) {
 			return Side{}, r.bad(word, "is a directory and holds no run (%s is not in it); name a notebook in it",
 				runs.JournalFile)
@@ -103,7 +106,7 @@ func (r Reader) Side(word string) (Side, error) {
 		return side, err
 	}
 	if rev, path, ok := strings.Cut(word, ":"); ok && rev != "" && path != "" {
-		return revisionSide(word, rev, path)
+		return r.revisionSide(word, rev, path)
 	}
 	if looksLikePath(word) {
 		_, err := r.read(word)
@@ -158,21 +161,30 @@ func FilesBeside(notebook string) documents.Files {
 }
 
 // revisionSide reads a path of a revision.
-func revisionSide(word, rev, name string) (Side, error) {
-	repo, commit, name, err := revisionPath(rev, name)
+func (r Reader) revisionSide(word, rev, name string) (Side, error) {
+	repo, commit, name, err := r.revisionPath(rev, name)
 	if err != nil {
 		return Side{}, err
 	}
-	src, err := repo.File(commit, name)
+	src, err := r.fileOf(repo, commit, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Side{}, notInRevision(rev, name)
 	}
 	if err != nil {
 		return Side{}, err
 	}
-	beside := func(file string) ([]byte, error) { return repo.File(commit, path.Join(path.Dir(name), file)) }
+	beside := func(file string) ([]byte, error) { return r.fileOf(repo, commit, path.Join(path.Dir(name), file)) }
 	doc, err := documents.Read(word, src, beside)
 	return Side{doc, src}, err
+}
+
+// fileOf reads a file of a commit.
+func (r Reader) fileOf(repo *worktree.Source, commit worktree.OID, name string) ([]byte, error) {
+	src, err := repo.File(commit, name)
+	if err == nil && r.Most > 0 && int64(len(src)) > r.Most {
+		err = r.bad(name, "has %d bytes, and at most %d are read", len(src), r.Most)
+	}
+	return src, err
 }
 
 func notInRevision(rev, path string) error {
@@ -182,8 +194,8 @@ func notInRevision(rev, path string) error {
 }
 
 // revisionPath resolves the commit of REV:PATH, and the path from the top of the repository; "" is the top itself.
-func revisionPath(rev, name string) (*worktree.Source, worktree.OID, string, error) {
-	wd, err := os.Getwd()
+func (r Reader) revisionPath(rev, name string) (*worktree.Source, worktree.OID, string, error) {
+	wd, err := r.In.Absolute()
 	if err != nil {
 		return nil, "", "", err
 	}

@@ -40,7 +40,7 @@ func (r Reader) places(word string) ([]Place, error) {
 			return found, err
 		}
 	}
-	info, err := os.Stat(word)
+	info, err := os.Stat(r.In.Path(word))
 	switch {
 	case r.stream(word), err == nil && !info.IsDir():
 		return []Place{{path: word}}, nil
@@ -51,9 +51,9 @@ func (r Reader) places(word string) ([]Place, error) {
 		}
 		return found, err
 	case r.isRevision(word):
-		return revisionPlaces(word)
+		return r.revisionPlaces(word)
 	case strings.ContainsAny(word, "*?["):
-		list, err := filepath.Glob(word)
+		list, err := filepath.Glob(r.In.Path(word))
 		if err != nil {
 			return nil,
 				r.bad(word, "is no pattern: * stands for any text, ? for one character, [ab] for one of several")
@@ -63,9 +63,9 @@ func (r Reader) places(word string) ([]Place, error) {
 		}
 		var out []Place
 		for _, path := range list {
-			found := []Place{{path: path}}
+			found := []Place{{path: r.In.Word(path)}}
 			if info, err := os.Stat(path); err == nil && info.IsDir() {
-				if found, err = r.placesBelow(path); err != nil {
+				if found, err = r.placesBelow(r.In.Word(path)); err != nil {
 					return nil, err
 				}
 			}
@@ -103,9 +103,9 @@ func (r Reader) sweepPlaces(word string) ([]Place, error) {
 }
 
 // revisionPlaces finds what REV:PATH names: a notebook, or those of a folder.
-func revisionPlaces(word string) ([]Place, error) {
+func (r Reader) revisionPlaces(word string) ([]Place, error) {
 	rev, name, _ := strings.Cut(word, ":")
-	repo, commit, name, err := revisionPath(rev, name)
+	repo, commit, name, err := r.revisionPath(rev, name)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func revisionPlaces(word string) ([]Place, error) {
 	}
 	var out []Place
 	for _, one := range names {
-		read := func() ([]byte, error) { return repo.File(commit, one) }
+		read := func() ([]byte, error) { return r.fileOf(repo, commit, one) }
 		out = append(out, Place{path: rev + ":" + one, found: one != name, read: read})
 	}
 	return out, nil
@@ -127,7 +127,8 @@ func revisionPlaces(word string) ([]Place, error) {
 // placesBelow finds the notebooks and the run directories below a folder.
 func (r Reader) placesBelow(root string) ([]Place, error) {
 	var out []Place
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(r.In.Path(root), func(at string, d fs.DirEntry, err error) error {
+		path := r.In.Word(at)
 		if err != nil {
 			if path == root {
 				return r.bad(root, "cannot be read: %v", err)
@@ -147,7 +148,7 @@ func (r Reader) placesBelow(root string) ([]Place, error) {
 		if path != root && strings.HasPrefix(d.Name(), ".") {
 			return fs.SkipDir
 		}
-		if _, err := runs.At(path).Stat(runs.JournalFile); err == nil {
+		if _, err := runs.At(at).Stat(runs.JournalFile); err == nil {
 			out = append(out, Place{path: path, run: true})
 			return fs.SkipDir
 		}
@@ -159,8 +160,9 @@ func (r Reader) placesBelow(root string) ([]Place, error) {
 // Scraps reads places, several at once. It gives each to add, in their order, and those that cannot be read to unread.
 func (r Reader) Scraps(places []Place, add func(*documents.Recorded), unread func(place string, err error)) {
 	type answer struct {
-		got *documents.Recorded
-		err error
+		got   *documents.Recorded
+		err   error
+		fault any // a panic, which is the caller's
 	}
 	outputs := sync.OnceValue(func() map[runs.Digest][]string {
 		if r.Store == nil {
@@ -181,13 +183,19 @@ func (r Reader) Scraps(places []Place, add func(*documents.Recorded), unread fun
 			one := make(chan answer, 1)
 			pending <- one
 			go func() {
-				got, err := r.scrapsOf(place, outputs)
-				one <- answer{got, err}
+				var a answer
+				defer func() {
+					a.fault = recover()
+					one <- a
+				}()
+				a.got, a.err = r.scrapsOf(place, outputs)
 			}()
 		}
 	}()
 	for _, place := range places {
 		switch got := <-<-pending; {
+		case got.fault != nil:
+			panic(got.fault)
 		case got.err != nil:
 			unread(r.name(place.path), got.err)
 		case got.got.Status != "" || len(got.got.Scraps) > 0 || !place.found:
@@ -206,7 +214,7 @@ func (r Reader) readPlace(p Place) ([]byte, error) {
 // scrapsOf reads one place. outputs are the kept runs by the digest of their outputs.
 func (r Reader) scrapsOf(p Place, outputs func() map[runs.Digest][]string) (*documents.Recorded, error) {
 	if p.run {
-		return recordOf(p.path)
+		return recordOf(r.In.Path(p.path))
 	}
 	src, err := r.readPlace(p)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"unicode"
 
+	"markmill/cmd/internal/program"
 	"markmill/notebooks"
 	"markmill/runs/outfile"
 )
@@ -280,4 +282,18 @@ func system(stdin, name string, args ...string) (string, error) {
 
 func bad(format string, args ...any) error {
 	return &notebooks.Error{Kind: notebooks.KindOption, Msg: fmt.Sprintf(format, args...)}
+}
+
+// PrintUnits prints what an installation would write.
+func PrintUnits(a *program.App, s *Schedule, kind string) error {
+	files, err := s.Files(kind)
+	for _, f := range files {
+		if err == nil && f.Path != "" {
+			err = program.Say(a.Stdout, "# %s\n", f.Path)
+		}
+		if err == nil { // it has no control characters
+			_, err = io.WriteString(a.Stdout, f.Text)
+		}
+	}
+	return err
 }

@@ -82,7 +82,7 @@ func StatusOf(ctx context.Context, a *program.App, folder string, paths []string
 		return nil, nil, err
 	}
 	o := status.Options{At: at, Getenv: a.Getenv, Store: store}
-	if o.Paths, err = PathsIn(repo, paths); err != nil {
+	if o.Paths, err = PathsIn(a, repo, paths); err != nil {
 		return nil, nil, err
 	}
 	st, err := status.Of(ctx, repo, o)
@@ -91,7 +91,7 @@ func StatusOf(ctx context.Context, a *program.App, folder string, paths []string
 	}
 	for i, p := range o.Paths {
 		// a folder without notebooks is no mistake
-		if info, err := os.Stat(paths[i]); err == nil && info.IsDir() && at == "" {
+		if info, err := os.Stat(a.Path(paths[i])); err == nil && info.IsDir() && at == "" {
 			continue
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
@@ -104,9 +104,9 @@ func StatusOf(ctx context.Context, a *program.App, folder string, paths []string
 }
 
 // PathsIn are paths from the root of a repository, which holds all of them.
-func PathsIn(repo *worktree.Source, paths []string) (list []string, err error) {
+func PathsIn(a *program.App, repo *worktree.Source, paths []string) (list []string, err error) {
 	for _, p := range paths {
-		rel, ok := repo.Relative(p)
+		rel, ok := repo.Relative(a.Path(p))
 		if !ok {
 			return nil, program.Usagef("%s is not in the repository %s", p, repo.Root())
 		}

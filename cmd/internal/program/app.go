@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"markmill/cmd/internal/child"
+	"markmill/cmd/internal/files"
 	"markmill/render/plain"
 	"markmill/render/terminal"
 	"markmill/runs"
@@ -36,7 +37,9 @@ type World struct {
 	Getenv         func(string) (string, bool)
 	Now            func() time.Time
 	Random         io.Reader
-	exports        exports
+	exports        *exports
+	files.Folder                // of the words of the command line
+	most           int64        // bytes of a notebook; 0 is what its form may have
 	Force          bool         // the person at the terminal insists: see ForceFlag
 	held           outfile.Held // where outputs go, in a command that makes several runs
 	Repo           string       // the folder that --repo names: see RepoFlag
@@ -68,9 +71,20 @@ type input struct{ *World }
 type ParamHints struct{ joined, before [][2]string }
 
 func New() *App {
-	w := &World{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Getenv: os.LookupEnv, Now: time.Now, Random: rand.Reader, held: outfile.Held{}, Actor: takeActor()}
+	return of(&World{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.LookupEnv, Now: time.Now,
+		Random: rand.Reader, exports: &exports{}, held: outfile.Held{}, Actor: takeActor()})
+}
+
+func of(w *World) *App {
 	return &App{World: w, Console: Console{World: w}, Places: Places{w}, input: input{w}}
+}
+
+// In is the program of a server: words name what is in a folder, whatever the working directory is, and a notebook has
+// at most files.MaxNotebook bytes, of whatever form, because reading takes up to thirty times as many.
+func (a *App) In(folder string) *App {
+	w := *a.World
+	w.Folder, w.Repo, w.most, w.held = files.Folder(folder), "", files.MaxNotebook, outfile.Held{}
+	return of(&w)
 }
 
 // Report prints an error and returns its exit code.

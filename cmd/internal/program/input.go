@@ -29,7 +29,7 @@ func (in *input) ReadInput(path, what string, most int64) ([]byte, error) {
 	if path == "-" {
 		return files.ReadAtMost(in.Stdin, what, 0, most)
 	}
-	return files.Read(path, what, most)
+	return files.Read(in.Path(path), what, most)
 }
 
 // ReadAny reads a notebook of any form: a file, standard input for "-", or an address. It refuses in one line what
@@ -38,6 +38,9 @@ func (in *input) ReadAny(path string) ([]byte, error) {
 	most := int64(files.MaxJupyter)
 	if !JupyterName(path) && path != "-" {
 		most = files.MaxNotebook
+	}
+	if in.most > 0 {
+		most = min(most, in.most)
 	}
 	src, err := in.ReadBytes(path, most)
 	if err != nil {
@@ -217,7 +220,7 @@ func (w *World) OpenOutput(what, path string) (*outfile.File, error) {
 	if path == "" || path == "-" || remote.Is(path) {
 		return nil, nil
 	}
-	file, err := outfile.Open(path, w.outputRules())
+	file, err := outfile.Open(w.Path(path), w.outputRules())
 	return file, refusedTarget(what, err)
 }
 

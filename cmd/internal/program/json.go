@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"markmill/cmd/internal/child"
 	"markmill/cmd/internal/views"
 	"markmill/notebooks"
 	"markmill/render/plain"
@@ -73,15 +72,33 @@ func WantsJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
+// Errors is the document of a command that failed.
+type Errors struct {
+	Error    Mistake   `json:"error"`  // the first of Errors
+	Errors   []Mistake `json:"errors"` // at least one
+	ExitCode int       `json:"exit_code"`
+}
+
+// Mistake is one error.
+type Mistake struct {
+	Kind    string `json:"kind"` // of notebooks.Kind, or usage
+	File    string `json:"file,omitzero"`
+	Line    int    `json:"line,omitzero"`
+	Column  int    `json:"column,omitzero"`
+	Step    string `json:"step,omitzero"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitzero"`
+}
+
 // errorDocument is the document of a command that failed.
-func errorDocument(err error) child.Errors {
-	doc := child.Errors{ExitCode: ExitOf(err)}
+func errorDocument(err error) Errors {
+	doc := Errors{ExitCode: ExitOf(err)}
 	for _, e := range Flatten(err) {
 		kind := string(e.Kind)
 		if e.Kind == notebooks.KindInternal && doc.ExitCode == ExitUsage {
 			kind = "usage"
 		}
-		doc.Errors = append(doc.Errors, child.Mistake{Kind: kind, File: e.File, Line: e.Line, Column: e.Col,
+		doc.Errors = append(doc.Errors, Mistake{Kind: kind, File: e.File, Line: e.Line, Column: e.Col,
 			Step: string(e.Step), Message: e.Msg, Hint: e.Hint})
 	}
 	doc.Error = doc.Errors[0]

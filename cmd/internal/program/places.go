@@ -28,7 +28,7 @@ func (p *Places) Store(repo *worktree.Source) (runs.Store, error) {
 // StoreAt is where the runs of a repository are kept; root is "" outside one.
 func (p *Places) StoreAt(root string) runs.Store {
 	if dir := p.Env("MARKMILL_DIR"); dir != "" {
-		if abs, err := filepath.Abs(dir); err == nil {
+		if abs, err := filepath.Abs(p.Path(dir)); err == nil {
 			dir = abs
 		}
 		return runs.Store{Dir: dir}
@@ -90,7 +90,7 @@ func (w *World) UserName() string {
 // EngineFor finds the repository that a notebook works on, and makes its engine. The repository is the one that was
 // named, or else the one around the working directory, or else the one around the notebook, or none.
 func (p *Places) EngineFor(notebook, named string) (*engine.Engine, *worktree.Source, error) {
-	wd, err := os.Getwd()
+	wd, err := p.Absolute()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +98,7 @@ func (p *Places) EngineFor(notebook, named string) (*engine.Engine, *worktree.So
 	if named != "" {
 		places = []string{named}
 	} else if notebook != "-" && !remote.Is(notebook) {
-		places = append(places, filepath.Dir(notebook))
+		places = append(places, filepath.Dir(p.Path(notebook)))
 	}
 	for _, place := range places {
 		if place, err = filepath.Abs(place); err != nil {
@@ -126,6 +126,7 @@ func (p *Places) EngineFor(notebook, named string) (*engine.Engine, *worktree.So
 // Lookup reads what words of a command line name.
 func (a *App) Lookup() lookup.Reader {
 	return lookup.Reader{
+		In: a.Folder, Most: a.most,
 		Store: func() (runs.Store, error) {
 			store, _, err := a.Here()
 			return store, err
@@ -225,7 +226,7 @@ func (p *Places) Served(repo string) (string, *worktree.Source, error) {
 // Repository is the one that a folder is in, with its store; "" is --repo, or else the working directory.
 func (p *Places) Repository(folder string) (store runs.Store, repo *worktree.Source, err error) {
 	named := folder == "" && p.Repo != ""
-	if folder, err = filepath.Abs(cmp.Or(folder, p.Repo)); err == nil {
+	if folder, err = filepath.Abs(p.Path(cmp.Or(folder, p.Repo))); err == nil {
 		repo, err = worktree.Open(folder)
 	}
 	if err != nil && named {

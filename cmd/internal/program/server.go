@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"markmill/cmd/internal/child"
-	"markmill/cmd/internal/workbench"
 	"markmill/engine"
 	"markmill/engine/queue"
 )
@@ -27,9 +26,27 @@ type Server struct {
 	Queue func(at queue.Connection, command string, writes bool, stdout, stderr io.Writer,
 		do func(context.Context, Queue) (int, error)) (int, error)
 	// Serve serves the workbench until ctx ends.
-	Serve func(ctx context.Context, stdout io.Writer, o workbench.Options) error
+	Serve func(ctx context.Context, a *App, stdout io.Writer, o Workbench) error
 	// AddToken adds a person to a file of people, and returns the person's token.
 	AddToken func(file, name, role string) (token string, err error)
+}
+
+// Workbench are the options of the workbench.
+type Workbench struct {
+	Program string // path of markmill
+	Root    string // of the repository, or a folder outside one
+	Listen  string // host and port; a port of 0 is any that is free
+	Role    string // of those who sign in with an address that is printed: read (also ""), run or approve
+	User    string // whose program it is: the actor of every action, for a person who has signed in with a token
+
+	Cert, Key   string   // files of TLS; "" is plain HTTP
+	Hosts       []string // names under which it is reached, besides those of the certificate
+	Proxies     []string // addresses and networks of a proxy that names its users
+	ProxyHeader string   // in which header
+	Webhook     string   // file of the secret of webhooks; "" is WebhookVariable
+	Tokens      string   // file of people and their roles; "" is nobody: whoever has a printed address acts as User
+	Queue       []string // options of the commands of the queue
+	Connection  queue.Connection
 }
 
 // Queue is a connection to the queue, with what its commands do: *queue.Client of markmill-server. Where it returns an

@@ -9,10 +9,11 @@ import (
 	"syscall"
 
 	"markmill/engine"
+	"markmill/engine/process"
 )
 
 // Interruptible is a context that the first SIGINT, SIGTERM or SIGHUP cancels. The second ends the program, and the
-// run's warden then ends what the steps have started.
+// run's warden then ends what the steps have started. No step inherits a descriptor that is open now.
 func (a *App) Interruptible(ctx context.Context) (context.Context, func()) {
 	return a.InterruptibleSaying(ctx,
 		func() string { return "interrupted; finishing the record (once more ends at once)" })
@@ -20,6 +21,7 @@ func (a *App) Interruptible(ctx context.Context) (context.Context, func()) {
 
 // InterruptibleSaying is interruptible with other words; "" says that no run is in progress, and prints nothing.
 func (a *App) InterruptibleSaying(ctx context.Context, words func() string) (context.Context, func()) {
+	process.SealDescriptors()
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

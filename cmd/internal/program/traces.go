@@ -25,7 +25,7 @@ const exportLimit = time.Second
 // exporter sends the trace of each run of an engine; nil where there is no collector.
 func (p *Places) exporter() func(dir string) {
 	collector, err := otlp.FromEnv(p.Getenv)
-	e := &p.exports
+	e := p.exports
 	switch {
 	case err != nil:
 		return func(string) { e.fail(err) }

@@ -25,10 +25,8 @@ type Options struct {
 	// changes are compared, not whole trees.
 	Base  string
 	Given []params.Given // the values of secrets, which no record has
-	// Sinks gives the sinks of the new run, before anything runs; nil: the views of every run.
-	Sinks func(*engine.Plan) (engine.Sinks, error)
-	// Sealed, which may be nil, is called with the directory of the new run when its record is complete.
-	Sealed  func(dir string) error
+	// Sinks gives the sinks of the new run, before anything runs.
+	Sinks   func(*engine.Plan) (engine.Sinks, error)
 	Signers runs.Signers
 }
 
@@ -108,17 +106,14 @@ func Run(ctx context.Context, eng *engine.Engine, src *worktree.Source, record *
 	if err == nil {
 		err = safe.CheckNormalize(plan.Notebook())
 	}
-	sinks := engine.Sinks{Views: views.Views()}
-	if err == nil && o.Sinks != nil {
-		sinks, err = o.Sinks(plan)
+	if err != nil {
+		return nil, err
 	}
+	sinks, err := o.Sinks(plan)
 	if err != nil {
 		return nil, err
 	}
 	ran, err := again.Run(ctx, plan, sinks)
-	if err == nil && o.Sealed != nil {
-		err = o.Sealed(ran.Dir)
-	}
 	if err != nil || ctx.Err() != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 
 	"markmill/cmd/internal/files"
-	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -38,11 +37,8 @@ func Refused(ctx context.Context, err error) (refused, failed error) {
 	return nil, err
 }
 
-// RunRequest plans a request and runs it, or says why no run can begin. sinks, which may be nil, gives the sinks;
-// without it, they are the views of every run. sealed, which may be nil, is called with the directory when the record
-// is complete.
-func RunRequest(ctx context.Context, eng *engine.Engine, req engine.Request,
-	sinks func(*engine.Plan) (engine.Sinks, error), sealed func(dir string) error) (
+// RunRequest plans a request and runs it, or says why no run can begin.
+func RunRequest(ctx context.Context, eng *engine.Engine, req engine.Request, sinks engine.Sinks) (
 	ran *engine.Result, refused, err error) {
 	if req.ID, err = eng.NewID(req.Path); err != nil {
 		return nil, nil, err
@@ -56,17 +52,7 @@ func RunRequest(ctx context.Context, eng *engine.Engine, req engine.Request,
 		refused, err = Refused(ctx, err)
 		return nil, refused, err
 	}
-	to := engine.Sinks{Views: views.Views()}
-	if sinks != nil {
-		if to, err = sinks(plan); err != nil {
-			return nil, nil, err
-		}
-	}
-	ran, err = eng.Run(ctx, plan, to)
-	if err == nil && sealed != nil {
-		err = sealed(ran.Dir)
-	}
-	if err == nil {
+	if ran, err = eng.Run(ctx, plan, sinks); err == nil {
 		err = context.Cause(ctx)
 	}
 	return ran, nil, err

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/engine"
 	"markmill/engine/worktree"
@@ -18,7 +17,7 @@ import (
 	"markmill/runs/outfile"
 )
 
-// Options say how notebooks are tested. The zero value tests each as `markmill test NOTEBOOK` does.
+// Options say how notebooks are tested.
 type Options struct {
 	// Request is what every run is asked. Its path, source, repository and id are those of each notebook.
 	Request engine.Request
@@ -26,11 +25,10 @@ type Options struct {
 	Update  bool                  // replace stored outputs that differ, of runs that passed
 	Jobs    int                   // how many notebooks run at once; 0 is one
 	Rules   []notebooks.Normalize // mask these, too: see compare.Sanitize
-	// Engine gives the engine and the repository (nil without one) of a notebook; nil takes api.NewEngine of its
-	// folder.
+	// Engine gives the engine and the repository (nil without one) of a notebook.
 	Engine func(notebook string) (*engine.Engine, *worktree.Source, error)
-	Warn   func(message string) // gets warnings, from several goroutines; nil drops them
-	Now    func() time.Time     // nil is time.Now
+	Warn   func(message string) // gets warnings, from several goroutines
+	Now    func() time.Time
 }
 
 // tester holds what the tests of one call share.
@@ -41,17 +39,6 @@ type tester struct{ Options }
 func Run(ctx context.Context, found []files.File, o Options) *Report {
 	t := &tester{o}
 	t.Jobs, t.Request.Dirty = cmp.Or(t.Jobs, 1), cmp.Or(t.Request.Dirty, engine.DirtyIgnore)
-	if t.Engine == nil {
-		t.Engine = func(notebook string) (*engine.Engine, *worktree.Source, error) {
-			return engines.New(filepath.Dir(notebook))
-		}
-	}
-	if t.Warn == nil {
-		t.Warn = func(string) {}
-	}
-	if t.Now == nil {
-		t.Now = time.Now
-	}
 	jobs, broken := t.jobs(found)
 	for _, j := range jobs {
 		if t.Update { // before the first step

@@ -21,29 +21,38 @@ type RunDocument struct {
 	Decisions []runs.DecisionSummary `json:"decisions,omitempty"`
 }
 
-// PrintRun prints the document of one run. The report is made when the record has none.
+// PrintRun prints the document of one run.
 func PrintRun(a *program.App, run *runs.Run, dir string) error {
+	doc, err := Document(a, run, dir)
+	if err != nil {
+		return err
+	}
+	return a.PrintJSON("run", doc)
+}
+
+// Document is the document of one run. The report is made when the record has none.
+func Document(a *program.App, run *runs.Run, dir string) (*RunDocument, error) {
 	report, err := runs.At(dir).ReadReport()
 	if err != nil {
 		if report, err = runs.At(dir).Report(run, nil); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	doc := RunDocument{Report: report, Blockers: []runs.Cause{}, Consequences: []render.Consequence{}}
+	doc := &RunDocument{Report: report, Blockers: []runs.Cause{}, Consequences: []render.Consequence{}}
 	if doc.RunDir, err = filepath.Abs(dir); err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range run.Causes() {
 		c.Blocker = run.Located(c.Blocker)
 		doc.Blockers = append(doc.Blockers, c)
 	}
 	if doc.Decisions, err = decisions(a, dir); err != nil {
-		return err
+		return nil, err
 	}
 	nb, _ := recorded(run, dir) // without it the cause has no line of code
 	cause, led := render.Causes(run, nb, runs.At(dir))
 	doc.Cause, doc.Consequences = cause, append(doc.Consequences, led...)
-	return a.PrintJSON("run", doc)
+	return doc, nil
 }
 
 // recorded is the notebook of a run, from its copy in the record.

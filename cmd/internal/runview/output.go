@@ -94,15 +94,16 @@ func RunOutput(a *program.App, word, to, form string) (*runOutput, error) {
 
 // RunNamed is the directory of the run that a word names, "" where it names a file.
 func RunNamed(p *program.Places, word string) (string, error) {
-	info, err := os.Stat(word)
+	at := p.Path(word)
+	info, err := os.Stat(at)
 	switch {
 	case word == "-" || remote.Is(word) || err == nil && !info.IsDir():
 		return "", nil
 	case err == nil:
-		if _, err := runs.At(word).Stat(runs.JournalFile); err != nil {
+		if _, err := runs.At(at).Stat(runs.JournalFile); err != nil {
 			return "", nil
 		}
-		return word, nil
+		return at, nil
 	case filepath.Ext(word) != "" || strings.ContainsAny(word, `/\`): // a missing file; reading it gives the error
 		return "", nil
 	}

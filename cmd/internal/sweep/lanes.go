@@ -109,14 +109,9 @@ func (r *runner) judge(ctx context.Context, eng *engine.Engine, ended *runs.Swee
 	if err != nil || plan.Fork() == nil || plan.Fork().At != at { // an agent is not asked again
 		return nil
 	}
-	result, err := eng.Run(ctx, plan, r.sinks("", nil))
+	result, err := eng.Run(ctx, plan, r.Work.Sinks("", nil))
 	if err != nil {
 		return err
-	}
-	if r.Work.Sealed != nil {
-		if err := r.Work.Sealed(result.Dir); err != nil {
-			return err
-		}
 	}
 	again := &runs.JudgedData{Run: result.Run.ID, Judges: runs.JudgementOf(result.Run)}
 	if again.Sums, err = runs.At(result.Dir).Sums(); err == nil && len(again.Judges) > 0 {

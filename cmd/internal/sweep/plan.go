@@ -38,16 +38,12 @@ type Options struct {
 type Work struct {
 	// Engine makes an engine. It is called once, and once more for each further run at the same time.
 	Engine func() (*engine.Engine, error)
-	// Prepare puts OUTPUT, an absolute path or "", into a request; nil sets Output and Assets.
+	// Prepare puts OUTPUT, an absolute path or "", into a request.
 	Prepare func(req *engine.Request, output string) error
-	// Sinks are those of a run with this OUTPUT, "" for none, and its file; nil writes the views, and OUTPUT when the
-	// run has ended.
+	// Sinks are those of a run with this OUTPUT, "" for none, and its file.
 	Sinks func(output string, file *outfile.File) engine.Sinks
 	// Force says that a person at a terminal insists on where outputs go.
 	Force bool
-	// Sealed is called with the directory of each run whose record is complete, before its digest is taken. It may be
-	// nil.
-	Sealed func(dir string) error
 	// Elsewhere begins the run of a row on another machine. It is called for one row after the other, and is nil for
 	// runs of this process.
 	Elsewhere func(row int, req engine.Request) (Arrival, error)
@@ -55,7 +51,7 @@ type Work struct {
 	Jobs        int
 	MaxFailures int  // begin no further run after so many did not pass; 0 is no limit
 	FailFast    bool // at the first run that does not pass, interrupt the others and begin no further one
-	// Ended is called for each run that has ended, with how many are left, from one goroutine at a time. It may be nil.
+	// Ended is called for each run that has ended, with how many are left, from one goroutine at a time.
 	Ended func(row int, ended runs.SweepRunEndedData, left int)
 }
 
@@ -281,14 +277,7 @@ func (s *Sweep) requestOf(r *row) (engine.Request, error) {
 		// A step of an earlier run would be no attempt.
 		req.Backend, req.Reuse, r.output = r.lane.Backend, engine.ReuseOff, l.Output
 	}
-	if s.Work.Prepare != nil {
-		return req, s.Work.Prepare(&req, r.output)
-	}
-	req.Output, req.Assets = r.output, views.AssetsFolder(r.output)
-	if forms.IsJupyter(req.Path, req.Source) {
-		req.Assets = ""
-	}
-	return req, nil
+	return req, s.Work.Prepare(&req, r.output)
 }
 
 // Resume reads a sweep that was interrupted or killed, to run what is missing of it: rows without a run that came to

@@ -275,9 +275,7 @@ func (r *runner) ended(row *row, ended *runs.SweepRunEndedData) {
 			r.stop(engine.Interrupt{Signal: int(syscall.SIGTERM)})
 		}
 	}
-	if r.Work.Ended != nil {
-		r.Work.Ended(row.number, *ended, r.left)
-	}
+	r.Work.Ended(row.number, *ended, r.left)
 }
 
 // one makes the run of a row, and records it. It returns nil where the run has to be looked at again by a resumed
@@ -363,33 +361,9 @@ func (r *runner) do(ctx context.Context, eng *planner, req engine.Request, ended
 	if r.Lanes() {
 		output = "" // it is of the comparison
 	}
-	file := r.files[output]
-	result, err := eng.Run(ctx, plan, r.sinks(output, file))
+	result, err := eng.Run(ctx, plan, r.Work.Sinks(output, r.files[output]))
 	if err != nil {
 		return err
 	}
-	record := runs.At(result.Dir)
-	if r.Work.Sinks == nil && file != nil {
-		text, err := record.ReadFile(result.Run.OutputFile())
-		if err == nil {
-			err = file.Write(text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if r.Work.Sealed != nil {
-		if err := r.Work.Sealed(result.Dir); err != nil {
-			return err
-		}
-	}
-	return ended.Set(record, result.Run)
-}
-
-// sinks are those of a run that writes OUTPUT, "" for none.
-func (r *runner) sinks(output string, file *outfile.File) engine.Sinks {
-	if r.Work.Sinks != nil {
-		return r.Work.Sinks(output, file)
-	}
-	return engine.Sinks{Views: views.Views()}
+	return ended.Set(runs.At(result.Dir), result.Run)
 }

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
-	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -25,13 +22,13 @@ import (
 // Options say what is watched and how it is run.
 type Options struct {
 	Notebook string           // the path of the file
-	Source   *worktree.Source // its checkout is watched; nil is the one around the notebook
-	// Own reports whether the runs themselves write a file, by its absolute path: OUTPUT. nil is never.
+	Source   *worktree.Source // its checkout is watched
+	// Own reports whether the runs themselves write a file, by its absolute path: OUTPUT.
 	Own func(path string) bool
 	// Run makes one run, in the way that b says; see Plan. ctx ends when something is saved meanwhile. An error says
-	// that nothing ran, as with a mistake in the notebook. nil runs it as api.Run does, with uncommitted changes.
+	// that nothing ran, as with a mistake in the notebook.
 	Run func(ctx context.Context, b Beginning) (*engine.Result, error)
-	// Tell, which may be nil, gets each change of state, on the goroutine of Notebook.
+	// Tell gets each change of state, on the goroutine of Notebook.
 	Tell func(State)
 	User string // is named in the records of runs that a save ends
 }
@@ -74,36 +71,9 @@ type loop struct {
 // Notebook runs a notebook, and runs it again whenever something is saved that it depends on, until ctx ends. A run
 // that is in progress then has the cause of ctx for its end. The error says that the checkout cannot be watched.
 func Notebook(ctx context.Context, o Options) (err error) {
-	if o.Own == nil {
-		o.Own = func(string) bool { return false }
-	}
-	if o.Tell == nil {
-		o.Tell = func(State) {}
-	}
 	o.Notebook = files.Absolute(o.Notebook)
 	if real, err := filepath.EvalSymlinks(filepath.Dir(o.Notebook)); err == nil {
 		o.Notebook = filepath.Join(real, filepath.Base(o.Notebook))
-	}
-	eng, around, err := engines.New(filepath.Dir(o.Notebook))
-	if err != nil {
-		return err
-	}
-	if o.Source == nil {
-		o.Source = around
-	}
-	if o.Source == nil {
-		return &notebooks.Error{Kind: notebooks.KindInput, File: o.Notebook, Msg: "is in no Git repository: outside " +
-			"of one steps work in the folder itself, and what they write cannot be told from a save"}
-	}
-	if o.Run == nil {
-		own := o.Own
-		o.Own = func(file string) bool {
-			apart := engine.ApartFolder(eng.Cache, eng.Getenv)
-			return own(file) || slices.ContainsFunc([]string{eng.Cache, apart}, func(dir string) bool {
-				return strings.HasPrefix(file, dir+string(filepath.Separator))
-			})
-		}
-		o.Run = func(ctx context.Context, b Beginning) (*engine.Result, error) { return o.once(ctx, eng, b) }
 	}
 	l := &loop{Options: o, ended: make(chan State)}
 	if l.saves, err = newSaves(o.Source, o.Own); err != nil {
@@ -141,22 +111,6 @@ func Notebook(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-}
-
-// once makes one run for a program.
-func (o *Options) once(ctx context.Context, eng *engine.Engine, b Beginning) (*engine.Result, error) {
-	src, err := files.Source(o.Notebook, false)
-	if err != nil {
-		return nil, err
-	}
-	again := *eng
-	again.Source, again.Beside = o.Source, func(name string) bool { return Temporary(path.Base(name)) }
-	plan, _, err := Plan(ctx, &again, engine.Request{Path: filepath.ToSlash(o.Notebook), Source: src,
-		Repository: o.Source.Root(), Dirty: engine.DirtyInclude, Assets: views.AssetsFolder("")}, b)
-	if err != nil {
-		return nil, err
-	}
-	return again.Run(ctx, plan, engine.Sinks{Views: views.Views()})
 }
 
 // start begins a run.

@@ -10,7 +10,6 @@ import (
 	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/jobqueue"
 	"markmill/cmd/internal/program"
-	"markmill/cmd/internal/workbench"
 )
 
 func Command(a *program.App) *cobra.Command {
@@ -47,10 +46,10 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 			}
 			ctx, stop := program.UntilInterrupted(c.Context())
 			defer stop()
-			o.Program, o.Version, o.Root, o.User = executable, program.Version().Version, root, a.UserName()
+			o.Program, o.Root, o.User = executable, root, a.UserName()
 			o.Queue = o.queue.Words()
 			o.Connection = jobqueue.ConnectionOf(a, &o.queue, a.StoreAt(engines.RootOf(src)), src)
-			return a.Server.Serve(ctx, a.Stdout, o.Options)
+			return a.Server.Serve(ctx, a, a.Stdout, o.Workbench)
 		},
 	}
 	o.flags(c.Flags())
@@ -60,7 +59,7 @@ Exit codes: 0 ended by Ctrl-C, 1 it cannot listen there, or the repository canno
 
 // serveOptions are those of the workbench.
 type serveOptions struct {
-	workbench.Options
+	program.Workbench
 	repo  string
 	queue jobqueue.Options
 }

@@ -10,15 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"markmill/cmd/api"
 	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/remote"
 	"markmill/engine"
 	"markmill/notebooks"
+	"markmill/notebooks/params"
 	"markmill/notebooks/region"
 	"markmill/render/plain"
 	"markmill/render/safe"
+	"markmill/render/terminal"
 )
 
 // CheckedNotebooks is what check --json prints.
@@ -26,6 +29,8 @@ type CheckedNotebooks struct {
 	Errors   int       `json:"errors"`
 	Warnings int       `json:"warnings"`
 	Findings []Finding `json:"findings"`
+
+	read, steps int
 }
 
 // Finding is one mistake or warning.
@@ -56,27 +61,12 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 			"  markmill check --show --json task.md | jq '.steps[].id'",
 		Args: program.Args(1, -1),
 		RunE: func(c *cobra.Command, paths []string) error {
-			list, err := checkFiles(c.Context(), a, paths)
+			if show {
+				return showFiles(c.Context(), a, paths, asJSON)
+			}
+			doc, err := Paths(c.Context(), a, paths, nil)
 			if err != nil {
 				return err
-			}
-			if show {
-				return showFiles(a, list, asJSON)
-			}
-			doc, read, steps := CheckedNotebooks{Findings: []Finding{}}, 0, 0
-			for _, file := range list {
-				nb, err := Check(a, file)
-				if nb == nil && err == nil {
-					continue
-				}
-				read++
-				if nb != nil {
-					steps += len(nb.Steps)
-				}
-				doc.Add(nb, err)
-			}
-			if read == 0 {
-				return program.Usagef("there is no notebook in %s: no file with a step", strings.Join(paths, ", "))
 			}
 			if err := printFindings(a, doc, asJSON); err != nil {
 				return err
@@ -88,7 +78,8 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 			if doc.Warnings > 0 {
 				words += ", " + plain.Counted(doc.Warnings, "warning")
 			}
-			fmt.Fprintf(a.Stderr, "%s, %s: %s\n", plain.Counted(read, "notebook"), plain.Counted(steps, "step"), words)
+			fmt.Fprintf(a.Stderr, "%s, %s: %s\n", plain.Counted(doc.read, "notebook"),
+				plain.Counted(doc.steps, "step"), words)
 			if doc.Errors > 0 {
 				return program.Exit(program.ExitUsage)
 			}
@@ -101,8 +92,40 @@ Exit codes: 0 no errors (there may be warnings), 2 errors.`,
 	return c
 }
 
+// Paths checks the notebooks that paths name. read says which of the files are read; nil is all.
+func Paths(ctx context.Context, a *program.App, paths []string, read func(path string) bool) (doc CheckedNotebooks,
+	err error) {
+	list, err := checkFiles(ctx, a, paths)
+	doc.Findings = []Finding{}
+	for _, file := range list {
+		if read != nil && !read(file.Path) {
+			continue
+		}
+		nb, err := Check(a, file)
+		if nb == nil && err == nil {
+			continue
+		}
+		doc.read++
+		if nb != nil {
+			doc.steps += len(nb.Steps)
+		}
+		doc.Add(nb, err)
+		if ctx.Err() != nil {
+			return doc, context.Cause(ctx)
+		}
+	}
+	if err == nil && doc.read == 0 {
+		err = program.Usagef("there is no notebook in %s: no file with a step", strings.Join(paths, ", "))
+	}
+	return doc, err
+}
+
 // showFiles shows the parameters, steps and gates of notebooks.
-func showFiles(a *program.App, list []files.File, asJSON bool) error {
+func showFiles(ctx context.Context, a *program.App, paths []string, asJSON bool) error {
+	list, err := checkFiles(ctx, a, paths)
+	if err != nil {
+		return err
+	}
 	if asJSON && len(list) != 1 {
 		return program.Usagef("--show --json prints one notebook, and there are %d", len(list))
 	}
@@ -113,18 +136,13 @@ func showFiles(a *program.App, list []files.File, asJSON bool) error {
 				continue
 			}
 		}
-		src, err := a.ReadSource(file.Path, false, false)
-		if err != nil {
-			return err
-		}
-		eng, repo, err := a.EngineFor(file.Path, "")
+		eng, req, err := requestOf(a, file.Path)
 		if err != nil {
 			return err
 		}
 		if shown++; shown > 1 {
 			fmt.Fprintln(a.Stdout)
 		}
-		req := engine.Request{Path: program.Name(file.Path), Source: src, Repository: engines.RootOf(repo)}
 		if err := Inspect(a, eng, req, asJSON); err != nil {
 			return err
 		}
@@ -133,6 +151,29 @@ func showFiles(a *program.App, list []files.File, asJSON bool) error {
 		return program.Usagef("there is no notebook there: no file with a step")
 	}
 	return nil
+}
+
+// requestOf is the run of a notebook that a path names, without values.
+func requestOf(a *program.App, path string) (eng *engine.Engine, req engine.Request, err error) {
+	src, err := a.ReadSource(path, false, false)
+	if err != nil {
+		return nil, req, err
+	}
+	eng, repo, err := a.EngineFor(path, "")
+	return eng, engine.Request{Path: program.Name(path), Source: src, Repository: engines.RootOf(repo)}, err
+}
+
+// Inspected is what check --show --json prints of a notebook.
+func Inspected(a *program.App, path string) (doc api.Inspected, err error) {
+	eng, req, err := requestOf(a, path)
+	if err != nil {
+		return doc, err
+	}
+	nb, narrowed, err := eng.Narrow(req)
+	if err != nil {
+		return doc, err
+	}
+	return api.NewInspected(nb, narrowed), nil
 }
 
 // Add adds what was found in a notebook, which is nil where it cannot be read.
@@ -152,19 +193,19 @@ func (d *CheckedNotebooks) Add(nb *notebooks.Notebook, err error) {
 // checkFiles lists the files to check. Those that were only found are left out where Git ignores them.
 func checkFiles(ctx context.Context, a *program.App, paths []string) (list []files.File, err error) {
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		info, err := os.Stat(a.Path(path))
 		if folder := err == nil && info.IsDir(); path == "-" || remote.Is(path) || !folder && !files.IsPattern(path) {
 			list = append(list, files.File{Path: path, Named: true})
 			continue
 		}
-		found, err := files.Find([]string{path})
+		found, err := files.Find([]string{a.Path(path)})
 		if err != nil {
 			return nil, program.AsUsage(err)
 		}
-		for _, f := range files.WithoutIgnored(ctx, path, found) {
-			same := func(g files.File) bool { return files.Absolute(f.Path) == files.Absolute(g.Path) }
+		for _, f := range files.WithoutIgnored(ctx, a.Path(path), found) {
+			same := func(g files.File) bool { return files.Absolute(f.Path) == files.Absolute(a.Path(g.Path)) }
 			if !slices.ContainsFunc(list, same) {
-				list = append(list, f)
+				list = append(list, files.File{Path: a.Word(f.Path), Named: f.Named})
 			}
 		}
 	}
@@ -224,4 +265,26 @@ func CheckSource(a *program.App, path string, src []byte) (*notebooks.Notebook, 
 	}
 	nb, err := eng.Check(engine.Request{Path: program.Name(path), Source: src, Repository: engines.RootOf(repo)})
 	return nb, errors.Join(err, safe.CheckNormalize(nb))
+}
+
+// Inspect shows a notebook, with the values of the command line instead of the defaults.
+func Inspect(a *program.App, eng *engine.Engine, req engine.Request, asJSON bool) error {
+	nb, narrowed, err := eng.Narrow(req)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.PrintJSON("inspect", api.NewInspected(nb, narrowed))
+	}
+	// A notebook is shown without values for its required parameters.
+	declared := slices.Clone(nb.Params)
+	for i := range declared {
+		declared[i].Required = false
+	}
+	bound, err := params.Bind(req.Path, declared, req.Given,
+		params.Options{AllowUnknown: req.AllowUnknown, Getenv: a.Getenv})
+	if err != nil {
+		return err
+	}
+	return terminal.Inspect(a.Stdout, nb, bound, narrowed, a.Colour(a.Stdout))
 }

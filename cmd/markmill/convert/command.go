@@ -11,6 +11,7 @@ import (
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/runview"
+	"markmill/cmd/internal/sweep"
 	"markmill/engine"
 	"markmill/notebooks"
 	"markmill/render/html"
@@ -187,4 +188,28 @@ func inForm(a *program.App, from, to string, form notebooks.Form, src []byte) ([
 		a.Tell("%s: %s\n", program.Name(subject), words)
 	}
 	return out, err
+}
+
+// convertSweep writes the page of a sweep.
+func convertSweep(a *program.App, dir, to, form string) error {
+	done, err := runs.LoadSweep(dir)
+	if err != nil {
+		return err
+	}
+	if done.Started.Lanes != nil && form == "" && notebooks.FormOfName(to) == notebooks.FormNative {
+		page, err := sweep.Output(done, runs.StoreOfSweep(dir))
+		if err != nil {
+			return err
+		}
+		return a.WriteResult("OUTPUT", to, page, sweep.Picked(done, runs.StoreOfSweep(dir))...)
+	}
+	if form != runview.FormHTML {
+		return program.Usagef("%s is a sweep, and becomes an HTML page only: name an OUTPUT that ends in .html; "+
+			"markmill notebook scraps writes its table", dir)
+	}
+	page, err := sweep.Page(done, runs.StoreOfSweep(dir))
+	if err != nil {
+		return err
+	}
+	return a.WriteResult("OUTPUT", to, page)
 }

@@ -11,6 +11,7 @@ import (
 
 	"markmill/cmd/internal/lookup"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/views"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/diff"
 	"markmill/notebooks/diff/nbdime"
@@ -127,19 +128,48 @@ func run(a *program.App, opt DiffOptions, words []string, dash int) error {
 	if words[0] == "-" && words[1] == "-" {
 		return program.Usagef("standard input can be one of the two")
 	}
-	words = lookup.Revisions(words)
-	if folders, err := folders(a, words); err != nil {
+	folders, sides, err := read(a, words)
+	switch {
+	case err != nil:
 		return err
-	} else if folders != nil {
+	case folders != nil:
 		return diffFolders(a, opt, how, folders)
 	}
-	var sides [2]lookup.Side
+	return showDiff(a, opt, how, sides)
+}
+
+// read reads the two that words name: folders, or else notebooks or runs.
+func read(a *program.App, words []string) (list []*lookup.Folder, sides [2]lookup.Side, err error) {
+	words = a.Lookup().Revisions(words)
+	if list, err = folders(a, words); err != nil || list != nil {
+		return list, sides, err
+	}
 	for i, word := range words {
 		if sides[i], err = a.Lookup().Side(word); err != nil {
-			return err
+			return nil, sides, err
 		}
 	}
-	return showDiff(a, opt, how, sides)
+	return nil, sides, nil
+}
+
+// Document is what diff --json prints of two words, without options.
+func Document(a *program.App, words []string) ([]byte, error) {
+	list, sides, err := read(a, words)
+	if err != nil {
+		return nil, err
+	}
+	if list != nil {
+		d, err := lookup.CompareFolders(list[0], list[1], diff.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return codec.Indent(d)
+	}
+	text, err := diffview.JSON(diff.Compare(sides[0].Doc, sides[1].Doc, diff.Options{}))
+	if err != nil {
+		return nil, err
+	}
+	return views.Document("diff", text)
 }
 
 // gitWords makes REV:PATH of REV [REV] -- PATH.

@@ -30,6 +30,26 @@ type comparedMark struct {
 	Mark   sheet.Mark `json:"mark"`   // best, worst; lowest, highest where it is not known which values are better
 }
 
+// Values is what diff --values --json prints of what words name, without options.
+func Values(a *program.App, words []string) (doc ComparedRuns, err error) {
+	t, err := table(a, words, sheet.BetterOf)
+	if err != nil {
+		return doc, err
+	}
+	return comparedDocument(t), nil
+}
+
+func table(a *program.App, words []string, better func(scrap string) sheet.Better) (*sheet.Compared, error) {
+	list, err := a.Lookup().Compared(words)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) < 2 {
+		return nil, program.Usagef("there is only one run to compare; name two or more, or a sweep")
+	}
+	return sheet.Compare(list, better), nil
+}
+
 // several reports whether the words of diff are runs whose values are compared, rather than two documents.
 func several(a *program.App, opt DiffOptions, words []string, dash int) (bool, error) {
 	if opt.values || opt.git || dash >= 0 {
@@ -64,16 +84,12 @@ func compareRuns(a *program.App, c *cobra.Command, opt DiffOptions, words []stri
 	case opt.format != "" && opt.format != "csv":
 		return program.Usagef("--format %s is not known of a table of values; there is csv", opt.format)
 	}
-	list, err := a.Lookup().Compared(words)
+	t, err := table(a, words, opt.better)
 	if err != nil {
 		return err
 	}
-	if len(list) < 2 {
-		return program.Usagef("there is only one run to compare; name two or more, or a sweep")
-	}
-	t := sheet.Compare(list, opt.better)
 	for _, name := range append(slices.Clone(opt.lower), opt.higher...) {
-		if !slices.ContainsFunc(list, func(c *sheet.ComparedRun) bool { return c.Scraps[name] != nil }) {
+		if !slices.ContainsFunc(t.Runs, func(c *sheet.ComparedRun) bool { return c.Scraps[name] != nil }) {
 			return program.Usagef("none of the runs has a scrap %s", name)
 		}
 	}

@@ -24,8 +24,8 @@ type ListedRuns struct {
 	Runs []index.Item `json:"runs"`
 }
 
-// listStatuses are the words of --status.
-var listStatuses = []runs.Status{runs.Pass, runs.Fail, runs.Blocked, runs.Partial, runs.Interrupted, runs.Running,
+// Statuses are the words of --status.
+var Statuses = []runs.Status{runs.Pass, runs.Fail, runs.Blocked, runs.Partial, runs.Interrupted, runs.Running,
 	runs.Damaged}
 
 // listOptions are the options of markmill list.
@@ -138,7 +138,7 @@ func (o *listOptions) check(c *cobra.Command) error {
 	return nil
 }
 
-func joinedStatuses() string { return plain.Some(listStatuses, len(listStatuses)) }
+func joinedStatuses() string { return plain.Some(Statuses, len(Statuses)) }
 
 // filter reads the options.
 func (o *listOptions) filter(now time.Time) (f index.Filter, err error) {
@@ -147,7 +147,7 @@ func (o *listOptions) filter(now time.Time) (f index.Filter, err error) {
 		return f, program.Usagef("--limit %d: give a number of runs, or 0 for all", o.limit)
 	}
 	for _, word := range o.status {
-		if !slices.Contains(listStatuses, runs.Status(word)) {
+		if !slices.Contains(Statuses, runs.Status(word)) {
 			return f, program.Usagef("--status %s: the statuses are %s", word, joinedStatuses())
 		}
 		f.Statuses = append(f.Statuses, runs.Status(word))
@@ -199,12 +199,7 @@ func listRuns(a *program.App, c *cobra.Command, opt listOptions) error {
 		return err
 	}
 	if opt.json {
-		for i := range items {
-			if items[i].Sums, err = runs.At(items[i].Dir).Sums(); err != nil {
-				items[i].Sums = "" // it is still going, or was interrupted
-			}
-		}
-		return a.PrintJSON("runs-list", ListedRuns{append([]index.Item{}, items...)})
+		return a.PrintJSON("runs-list", Document(items))
 	}
 	if len(items) == 0 && opt.chooses() {
 		return program.Say(a.Stdout, "No run matches.\n")
@@ -221,6 +216,15 @@ func listRuns(a *program.App, c *cobra.Command, opt listOptions) error {
 		}
 	}
 	return terminal.List(a.Stdout, entries, append(params, scraps...), values, a.Colour(a.Stdout))
+}
+
+// Document is what list --json prints of runs.
+func Document(items []index.Item) ListedRuns {
+	items = append([]index.Item{}, items...)
+	for i := range items {
+		items[i].Sums, _ = runs.At(items[i].Dir).Sums() // none while it is going, or when it was interrupted
+	}
+	return ListedRuns{items}
 }
 
 // baseOf returns the id of a commit, or the beginning of one, that --base names; "" is none. The repository need not

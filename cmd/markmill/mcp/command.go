@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"errors"
 	"os"
 	"os/signal"
 	"strings"
@@ -10,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"markmill/cmd/internal/engines"
-	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/help"
 	"markmill/cmd/internal/program"
-	"markmill/cmd/markmill/check"
 	"markmill/engine"
 	"markmill/engine/sandbox"
 	"markmill/engine/worktree"
@@ -24,7 +21,7 @@ import (
 func Command(a *program.App) *cobra.Command {
 	return help.GroupOf("mcp", "Offer notebooks and runs to a coding agent (Model Context Protocol)",
 		"Offers notebooks and runs to coding agents, by the Model Context Protocol. docs/mcp.md has the tools.",
-		mcpServe(a), mcpInstall(a), mcpUninstall(a), mcpWrite(a))
+		mcpServe(a), mcpInstall(a), mcpUninstall(a))
 }
 
 func mcpServe(a *program.App) *cobra.Command {
@@ -46,11 +43,11 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not t
 		Example: "  markmill mcp install claude\n" +
 			"  codex mcp add markmill -- markmill mcp serve --repo /src/project",
 		RunE: func(c *cobra.Command, _ []string) error {
-			root, _, err := a.Served(repo)
+			root, src, err := a.Served(repo)
 			if err != nil {
 				return err
 			}
-			floor, store, err := floor(a, root, allow)
+			floor, err := Floor(src, allow)
 			if err != nil {
 				return err
 			}
@@ -58,7 +55,8 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not t
 			if err != nil {
 				return err
 			}
-			o := Options{Program: self, Version: program.Version().Version, Root: root, Store: store,
+			o := Options{App: a, Program: self, Root: root,
+				Store: a.In(root).StoreAt(engines.RootOf(src)).Dir,
 				Floor: string(codec.RawOf(floor))}
 			if why, lift := floor.Unheld(func(need sandbox.Need) sandbox.Offer {
 				return sandbox.Probe(c.Context(), self, need)
@@ -77,62 +75,16 @@ Exit codes: 0 the client has gone, 1 the stream broke, 2 the repository is not t
 	return c
 }
 
-// mcpWrite writes a notebook for the server, where outputs may go. The notebook must have a step, and no more mistakes
-// than the one that is there.
-func mcpWrite(a *program.App) *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
-		Use: "write NOTEBOOK", Hidden: true, Args: program.Args(1, 1),
-		RunE: func(_ *cobra.Command, words []string) error {
-			path, before := words[0], check.CheckedNotebooks{}
-			file, err := a.OpenOutput("NOTEBOOK", path)
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			if _, err := os.Stat(path); err == nil {
-				before.Add(check.Check(a, files.File{Path: path, Named: true}))
-			}
-			text, err := files.ReadAtMost(a.Stdin, "a notebook", 0, files.MaxJupyter)
-			if err != nil {
-				return err
-			}
-			after := check.CheckedNotebooks{Findings: []check.Finding{}}
-			src, _, err := program.SourceOf(path, text, false, false)
-			if err != nil {
-				return err
-			}
-			nb, err := check.CheckSource(a, path, src)
-			switch after.Add(nb, err); {
-			case after.Errors > before.Errors:
-				return err
-			case nb == nil || len(nb.Steps) == 0: // it may have been damaged already
-				return program.BadInput(path, "would have no step")
-			}
-			if err := file.Write(text); err != nil {
-				return err
-			}
-			return a.PrintJSON("check", after)
-		},
-	}
-	program.JSONFlag(c, &asJSON, "check")
-	return c
-}
-
-// floor is the floor of a server at root that starts now, and where the records are.
-func floor(a *program.App, root string, lifted []string) (floor *engine.Floor, store string, err error) {
+// Floor is what a server of a repository that starts now imposes on notebooks; repo is nil outside one.
+func Floor(repo *worktree.Source, lifted []string) (floor *engine.Floor, err error) {
 	var head worktree.OID
-	src, err := worktree.Open(root)
-	switch {
-	case err == nil:
-		if head, err = src.Head(); err != nil {
-			return nil, "", program.Troubled(err)
+	if repo != nil {
+		if head, err = repo.Head(); err != nil {
+			return nil, program.Troubled(err)
 		}
-	case !errors.Is(err, worktree.ErrNoRepository):
-		return nil, "", program.Troubled(err)
 	}
 	if floor, err = engine.NewFloor(head, lifted); err != nil {
-		return nil, "", program.Usagef("--allow: %v", err)
+		return nil, program.Usagef("--allow: %v", err)
 	}
-	return floor, a.StoreAt(engines.RootOf(src)).Dir, nil
+	return floor, nil
 }

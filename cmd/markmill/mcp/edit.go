@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"markmill/cmd/internal/child"
+	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/views"
+	"markmill/cmd/markmill/check"
+	"markmill/cmd/markmill/new"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/notebooks/forms"
@@ -61,7 +67,7 @@ type NotebookDocument struct {
 const maxNotebook = 16 << 20
 
 // create writes a notebook that is not there, or replaces one.
-func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createArgs) (answer, error) {
+func (s *server) create(_ context.Context, _ *mcp.CallToolRequest, in createArgs) (answer, error) {
 	path, err := child.Root(s.root).Writable(in.Notebook)
 	if err != nil {
 		return answer{}, err
@@ -83,11 +89,11 @@ func (s *server) create(ctx context.Context, _ *mcp.CallToolRequest, in createAr
 	}
 	text := []byte(in.Content)
 	if in.Content == "" {
-		if text, err = s.template(ctx, in.Kind, path); err != nil {
+		if _, text, err = new.Content(cmp.Or(in.Kind, "task"), path); err != nil {
 			return answer{}, err
 		}
 	}
-	return s.write(ctx, doc, text)
+	return s.write(doc, text)
 }
 
 // replaced returns an error for a file that is no notebook, which is not replaced.
@@ -102,36 +108,42 @@ func (s *server) replaced(path string) error {
 	return nil
 }
 
-// write has the program write a notebook. It refuses one with mistakes, or without a step, and every place where
-// outputs may not go. Of a notebook that had mistakes before, no more than these may be left.
-func (s *server) write(ctx context.Context, doc NotebookDocument, text []byte) (answer, error) {
-	check, err := s.DocumentOf(ctx, text, "mcp", "write", "--json", "--", doc.Notebook)
-	if err != nil {
-		return answer{}, fmt.Errorf("nothing is written: %w", err)
+// write writes a notebook, where outputs may go. It refuses one with mistakes, or without a step; of a notebook that
+// had mistakes before, no more than these may be left.
+func (s *server) write(doc NotebookDocument, text []byte) (answer, error) {
+	found, err := s.checked(doc.Notebook, text)
+	if err == nil {
+		doc.Check, err = views.Document("check", found)
 	}
-	doc.Check = check
-	return answer{doc: made("mcp-notebook", doc), more: "Use check for all mistakes."}, nil
+	if err != nil {
+		return answer{}, errors.New("nothing is written: " + program.EscapeLines(err.Error()))
+	}
+	return answer{doc: doc, more: "Use check for all mistakes."}, nil
 }
 
-// template is a notebook of markmill new.
-func (s *server) template(ctx context.Context, kind, path string) ([]byte, error) {
-	if kind == "" {
-		kind = "task"
-	}
-	folder, err := os.MkdirTemp("", "markmill-new-")
+func (s *server) checked(path string, text []byte) (after check.CheckedNotebooks, err error) {
+	file, err := s.app.OpenOutput("NOTEBOOK", path)
 	if err != nil {
-		return nil, err
+		return after, err
 	}
-	defer os.RemoveAll(folder)
-	file := filepath.Join(folder, filepath.Base(path))
-	code, words, err := s.Do(ctx, child.Call{Args: []string{"new", "--", kind, file}, To: &child.Most{}})
-	if err == nil && code != 0 {
-		err = child.Said(code, words)
+	defer file.Close()
+	before := check.CheckedNotebooks{}
+	if _, err := os.Stat(s.app.Path(path)); err == nil {
+		before.Add(check.Check(s.app, files.File{Path: path, Named: true}))
 	}
+	after.Findings = []check.Finding{}
+	src, _, err := program.SourceOf(path, text, false, false)
 	if err != nil {
-		return nil, err
+		return after, err
 	}
-	return os.ReadFile(file)
+	nb, err := check.CheckSource(s.app, path, src)
+	switch after.Add(nb, err); {
+	case after.Errors > before.Errors:
+		return after, err
+	case nb == nil || len(nb.Steps) == 0: // it may have been damaged already
+		return after, program.BadInput(path, "would have no step")
+	}
+	return after, file.Write(text)
 }
 
 // source are the bytes of a notebook that is changed.
@@ -183,7 +195,7 @@ func stepOf(nb *notebooks.Notebook, id string) (*notebooks.Step, error) {
 }
 
 // add adds a step behind another.
-func (s *server) add(ctx context.Context, _ *mcp.CallToolRequest, in addArgs) (answer, error) {
+func (s *server) add(_ context.Context, _ *mcp.CallToolRequest, in addArgs) (answer, error) {
 	s.editing.Lock()
 	defer s.editing.Unlock()
 	before, doc, _, err := s.opened(in.Notebook)
@@ -244,7 +256,7 @@ func (s *server) add(ctx context.Context, _ *mcp.CallToolRequest, in addArgs) (a
 			"and an id stands once); replace %s with new_notebook", in.Step, doc.Notebook)
 	}
 	doc.Step = in.Step
-	return s.write(ctx, doc, next)
+	return s.write(doc, next)
 }
 
 // languageWord matches the name of a language.
@@ -260,7 +272,7 @@ func longestRun(code string) (longest int) {
 }
 
 // edit replaces the code of a step.
-func (s *server) edit(ctx context.Context, _ *mcp.CallToolRequest, in editArgs) (answer, error) {
+func (s *server) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (answer, error) {
 	s.editing.Lock()
 	defer s.editing.Unlock()
 	before, doc, whole, err := s.opened(in.Notebook)
@@ -300,7 +312,7 @@ func (s *server) edit(ctx context.Context, _ *mcp.CallToolRequest, in editArgs) 
 	if err != nil {
 		return answer{}, err
 	}
-	return s.write(ctx, doc, next)
+	return s.write(doc, next)
 }
 
 // parsed reads the steps of a notebook, also of one with mistakes.

@@ -28,7 +28,7 @@ const (
 // role, and the id of a session can only be used by whose it is. Who may ask at all is decided before.
 type HTTP struct {
 	options Options
-	slots   chan struct{}
+	slots   slots
 	key     []byte
 	who     func(*http.Request) (person string, reads bool)
 
@@ -40,7 +40,7 @@ type HTTP struct {
 // NewHTTP makes a handler. who says who asks, in a word that changes with what they may do, and whether they may only
 // read. The context of the first request of a session is that of its calls (child.As).
 func NewHTTP(o Options, who func(*http.Request) (person string, reads bool)) *HTTP {
-	h := &HTTP{options: o, slots: make(chan struct{}, atOnce), key: []byte(rand.Text()), who: who,
+	h := &HTTP{options: o, slots: newSlots(), key: []byte(rand.Text()), who: who,
 		servers: map[string]*mcp.Server{}}
 	h.sessions = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		to, _ := h.of(r) // ServeHTTP has made it

@@ -11,9 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"markmill/cmd/internal/child"
+	"markmill/cmd/internal/outdated"
+	"markmill/docs"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/runs"
+	"markmill/runs/index"
 )
 
 // The resources of a server.
@@ -32,10 +34,20 @@ func (s *server) addResources(to *mcp.Server) {
 	to.AddResourceTemplate(&mcp.ResourceTemplate{Name: "notebook", URITemplate: notebookURI + "{+path}",
 		Description: "a notebook or an output notebook below the root of the server"}, s.readNotebook)
 	to.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
+			defer func() { // this process serves others, too
+				if fault := recover(); fault != nil {
+					err = fmt.Errorf("this is a fault of Markmill: %v", fault)
+				}
+			}()
 			if method != "resources/list" {
 				return next(ctx, method, req)
 			}
+			end, err := s.turn(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer end()
 			list, err := s.resources(ctx)
 			return &mcp.ListResourcesResult{Resources: list}, err
 		}
@@ -48,38 +60,24 @@ const listedRuns = 20
 // resources are the newest runs' output notebooks, and those that lie in the repository.
 func (s *server) resources(ctx context.Context) ([]*mcp.Resource, error) {
 	list := []*mcp.Resource{guide}
-	var kept struct {
-		Runs []runs.Entry `json:"runs"`
-	}
-	doc, err := s.Document(ctx, "list", "--json", fmt.Sprintf("--limit=%d", listedRuns))
-	if err == nil {
-		err = codec.Unmarshal(doc, &kept)
-	}
+	kept, err := s.list(ctx, index.Filter{Limit: listedRuns})
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range kept.Runs {
+	for _, r := range kept {
 		list = append(list, &mcp.Resource{URI: runURI + string(r.ID) + "/report.json", Name: string(r.ID),
 			MIMEType: "application/json", Description: string(r.Status) + ": " + r.Notebook})
 	}
-	var there struct {
-		Outputs []struct {
-			Path  string `json:"path"`
-			State string `json:"state"`
-		} `json:"outputs"`
-	}
-	if doc, err = s.Document(ctx, "status", "--json"); err != nil {
-		return list, nil // outside a repository there is no status
-	}
-	if err := codec.Unmarshal(doc, &there); err != nil {
-		return nil, err
+	_, there, err := outdated.StatusOf(ctx, s.app, "", nil, "")
+	if err != nil {
+		return list, nil //nolint:nilerr // outside a repository there is no status
 	}
 	for _, o := range there.Outputs {
 		if _, err := s.existing(o.Path); o.Path == "" || err != nil {
 			continue
 		}
 		list = append(list, &mcp.Resource{URI: notebookURI + (&url.URL{Path: o.Path}).EscapedPath(), Name: o.Path,
-			MIMEType: mimeType(o.Path), Description: "output notebook, " + o.State})
+			MIMEType: mimeType(o.Path), Description: "output notebook, " + string(o.State)})
 	}
 	return list, nil
 }
@@ -96,24 +94,18 @@ func mimeType(name string) string {
 	return "text/plain"
 }
 
-func (s *server) readRecord(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (s *server) readRecord(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
 	word, file, ok := strings.Cut(strings.TrimPrefix(uri, runURI), "/")
 	file, err := url.PathUnescape(file)
 	if !ok || err != nil || !runWord.MatchString(word) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	doc, err := s.Document(ctx, "show", "--json", "--", word)
+	_, dir, err := s.app.Find(word)
 	if err != nil {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	var shown struct {
-		Dir string `json:"run_dir"`
-	}
-	if err := codec.Unmarshal(doc, &shown); err != nil {
-		return nil, err
-	}
-	record := runs.At(shown.Dir) // from which neither a name nor a link leads out
+	record := runs.At(dir) // from which neither a name nor a link leads out
 	info, err := record.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, mcp.ResourceNotFoundError(uri)
@@ -166,4 +158,24 @@ func contents(uri, name string, text []byte) *mcp.ReadResourceResult {
 		c.MIMEType, c.Blob = "application/octet-stream", text
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}
+}
+
+// guideURI is the resource that says how notebooks are written.
+const guideURI = "markmill://guide"
+
+var guide = &mcp.Resource{URI: guideURI, Name: "guide", Title: "Guide for coding agents", MIMEType: "text/markdown",
+	Description: "how a notebook is written, run and mended, in 40 lines"}
+
+// addGuide offers docs/for-agents.md as a resource and as a prompt.
+func addGuide(to *mcp.Server) {
+	to.AddResource(guide,
+		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: guideURI, MIMEType: guide.MIMEType,
+				Text: docs.ForAgents}}}, nil
+		})
+	to.AddPrompt(&mcp.Prompt{Name: guide.Name, Title: guide.Title, Description: guide.Description},
+		func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Description: guide.Description, Messages: []*mcp.PromptMessage{
+				{Role: "user", Content: &mcp.TextContent{Text: docs.ForAgents}}}}, nil
+		})
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,9 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"markmill/cmd/internal/child"
-	"markmill/notebooks"
+	"markmill/cmd/internal/runview"
+	"markmill/cmd/internal/views"
 	"markmill/notebooks/codec"
-	"markmill/render"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -56,9 +57,13 @@ func (s *server) runNotebook(ctx context.Context, req *mcp.CallToolRequest, in s
 	if p.run == "" {
 		return answer{}, child.Said(code, words)
 	}
-	got, err := s.shown(ctx, string(p.run))
-	if err == nil && !in.Full {
-		got.doc, err = passed(got.doc)
+	ran, err := s.found(string(p.run))
+	if err != nil {
+		return answer{}, err
+	}
+	got := shown(ran)
+	if ran.Status == runs.Pass && !in.Full {
+		got.doc, err = passed(ran)
 	}
 	return got, err
 }
@@ -81,7 +86,7 @@ func (s *server) runOutdated(ctx context.Context, req *mcp.CallToolRequest, in o
 	if p.run == "" && code != 0 {
 		return answer{}, child.Said(code, words)
 	}
-	doc, err := s.Document(ctx, "status", "--gate", "--json")
+	doc, err := s.gate(ctx, nil)
 	return answer{doc: doc, text: quoted(words) + "gate: " + string(doc)}, err
 }
 
@@ -98,12 +103,8 @@ type PassDocument struct {
 // maxFiles bounds the names in a PassDocument, in bytes.
 const maxFiles = 160
 
-// passed makes the document of a run that passed short. That of any other stays.
-func passed(doc []byte) ([]byte, error) {
-	var r ranDocument
-	if err := codec.Unmarshal(doc, &r); err != nil || r.Status != runs.Pass {
-		return doc, err
-	}
+// passed is the short document of a run that passed.
+func passed(r *runview.RunDocument) ([]byte, error) {
 	p := PassDocument{Run: r.RunID, Status: runs.Pass, Steps: len(r.Steps),
 		Changed: len(r.ChangedFiles), More: "show, or run with full=true, gives all; changes gives the patch"}
 	left := maxFiles
@@ -113,7 +114,7 @@ func passed(doc []byte) ([]byte, error) {
 		}
 		p.Files = append(p.Files, f.Path)
 	}
-	return made("mcp-pass", p), nil
+	return views.Document("mcp-pass", p)
 }
 
 // commandLine is the command line of a run. What it does not offer cannot be asked for: --branch, --in-place, --copy,
@@ -173,16 +174,17 @@ func (s *server) commandLine(in startArgs) ([]string, error) {
 
 // progress turns the events of runs into notifications.
 type progress struct {
-	store runs.Store
-	to    func(done float64, of int, words string)
-	mutex sync.Mutex
-	run   runs.RunID
-	step  string // that runs; "" between steps
-	out   string // folder of its files in the record
-	all   int
-	done  int
-	beats int // since the step began
-	last  float64
+	store  runs.Store
+	to     func(done float64, of int, words string)
+	mutex  sync.Mutex
+	folded *runs.Run // of the run that goes on; nil: none has begun
+	run    runs.RunID
+	step   string // that runs; "" between steps
+	out    string // folder of its files in the record
+	all    int
+	done   int
+	beats  int // since the step began
+	last   float64
 }
 
 func (s *server) progress(ctx context.Context, req *mcp.CallToolRequest) *progress {
@@ -218,43 +220,30 @@ func (p *progress) follow(s *server, ctx context.Context, call child.Call) (code
 }
 
 func (p *progress) event(line []byte) {
-	var e struct {
-		Type runs.EventType   `json:"type"`
-		Step notebooks.StepID `json:"step"`
-	}
+	var e runs.Event
 	if codec.Unmarshal(line, &e) != nil {
-		return
-	}
-	switch e.Type {
-	case runs.RunStarted, runs.PlanUpdated, runs.StepStarted, runs.StepFinished, runs.RunCompleted:
-	default:
-		return
-	}
-	var more struct {
-		Data struct {
-			Run   runs.RunID `json:"run_id"`
-			Dir   string     `json:"dir"`
-			Steps []struct {
-				Action string `json:"action"`
-			} `json:"steps"`
-		} `json:"data"`
-	}
-	if codec.Unmarshal(line, &more) != nil {
 		return
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	switch d := more.Data; e.Type {
+	if e.Type == runs.RunStarted {
+		p.folded = runs.NewRun()
+	}
+	if p.folded == nil || p.folded.Add(e) != nil {
+		return
+	}
+	switch e.Type {
 	case runs.RunStarted:
-		p.run = d.Run
+		p.run = p.folded.ID
 	case runs.PlanUpdated:
-		for _, s := range d.Steps {
-			if s.Action == "run" {
+		for _, s := range p.folded.Steps {
+			if s.Planned.Action == runs.ActionRun {
 				p.all++
 			}
 		}
 	case runs.StepStarted:
-		p.step, p.out, p.beats = string(e.Step), d.Dir, 0
+		i := slices.IndexFunc(p.folded.Steps, func(s runs.StepRecord) bool { return s.Planned.ID == e.Step })
+		p.step, p.out, p.beats = string(e.Step), p.folded.Steps[i].Step.Dir, 0
 		p.say(float64(p.done), fmt.Sprintf("step %d of %d: %s", p.done+1, p.all, p.step))
 	case runs.StepFinished:
 		p.step = ""
@@ -336,31 +325,25 @@ func (l *lines) Write(p []byte) (int, error) {
 	}
 }
 
-// shown is the document of a run, with words for a reader that only sees text.
-func (s *server) shown(ctx context.Context, run string) (answer, error) {
-	doc, err := s.Document(ctx, "show", "--json", "--", run)
+// found is the document of the run that a word names.
+func (s *server) found(word string) (*runview.RunDocument, error) {
+	run, dir, err := s.app.Find(word)
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
-	var r ranDocument
-	if err := codec.Unmarshal(doc, &r); err != nil {
-		return answer{}, err
-	}
-	more := "Whole: the resource " + runURI + string(r.RunID) + "/report.json; log and changes for single steps."
-	return answer{doc: doc, text: r.words(), more: more}, nil
+	return runview.Document(s.app, run, dir)
 }
 
-// ranDocument is what of a document of a run is told in words.
-type ranDocument struct {
-	runs.Report
-	Cause        *render.Cause        `json:"cause"`
-	Consequences []render.Consequence `json:"consequences"`
+// shown is a document of a run, with words for a reader that only sees text.
+func shown(r *runview.RunDocument) answer {
+	more := "Whole: the resource " + runURI + string(r.RunID) + "/report.json; log and changes for single steps."
+	return answer{doc: r, text: words(r), more: more}
 }
 
 // shownLines bounds the lists in the words.
 const shownLines = 20
 
-func (r *ranDocument) words() string {
+func words(r *runview.RunDocument) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "%s\n", plain.OneLine(fmt.Sprintf(format, args...))) }
 	line("run %s: %s", r.RunID, r.Status)

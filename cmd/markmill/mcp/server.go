@@ -15,13 +15,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"markmill/cmd/internal/child"
+	"markmill/cmd/internal/program"
 	"markmill/runs"
 )
 
 // Options configure a server.
 type Options struct {
+	App     *program.App
 	Program string // path of markmill
-	Version string // that the client is told
 	Root    string // folder outside of which the client can name nothing
 	// Floor is imposed on every run: an engine.Floor as JSON. A server without one does not start.
 	Floor  string
@@ -32,16 +33,23 @@ type Options struct {
 
 // server is what the tools share.
 type server struct {
-	*child.Program
-	root    string // absolute, without symbolic links
-	floor   string
-	store   runs.Store
-	beat    time.Duration
-	editing sync.Mutex // one change of a notebook at a time
+	*child.Program              // makes runs, and answers queries
+	app            *program.App // reads at root
+	reading        chan struct{}
+	root           string // absolute, without symbolic links
+	floor          string
+	store          runs.Store
+	beat           time.Duration
+	editing        sync.Mutex // one change of a notebook at a time
 }
 
-// atOnce bounds the programs that run at the same time; further calls wait.
+// atOnce bounds the programs that run at the same time, and the calls that read; further ones wait.
 const atOnce = 8
+
+// slots are what the servers of several people share.
+type slots struct{ programs, reads chan struct{} }
+
+func newSlots() slots { return slots{make(chan struct{}, atOnce), make(chan struct{}, atOnce)} }
 
 // beat is the time between reports of progress within a step. Clients give up after a minute without one.
 const beat = 5 * time.Second
@@ -54,9 +62,9 @@ tests, front matter or markmill.yaml to get a pass. Text that steps printed is d
 Steps run in the sandbox, in a worktree. Only notebooks that were committed, byte for byte, when this server started
 have secrets, copied files and network. The resource markmill://guide says how notebooks are written.`
 
-// newServer makes a server with its tools and resources. slots bounds the programs that run at the same time; reads
-// leaves out the tools that change something; id makes the ids of sessions, where there are several.
-func newServer(o Options, slots chan struct{}, reads bool, id func() string) (*mcp.Server, error) {
+// newServer makes a server with its tools and resources. reads leaves out the tools that change something; id makes the
+// ids of sessions, where there are several.
+func newServer(o Options, of slots, reads bool, id func() string) (*mcp.Server, error) {
 	root, err := filepath.Abs(o.Root)
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
@@ -70,9 +78,10 @@ func newServer(o Options, slots chan struct{}, reads bool, id func() string) (*m
 	if o.Floor == "" {
 		return nil, errors.New("no floor is given")
 	}
-	s := &server{root: root, floor: "--floor=" + o.Floor, store: runs.Store{Dir: o.Store},
-		beat: cmp.Or(o.Beat, beat), Program: &child.Program{Path: o.Program, Dir: root, Slots: slots}}
-	to := mcp.NewServer(&mcp.Implementation{Name: "markmill", Title: "Markmill", Version: o.Version},
+	s := &server{root: root, app: o.App.In(root), floor: "--floor=" + o.Floor, store: runs.Store{Dir: o.Store},
+		beat: cmp.Or(o.Beat, beat), reading: of.reads,
+		Program: &child.Program{Path: o.Program, Dir: root, Slots: of.programs}}
+	to := mcp.NewServer(&mcp.Implementation{Name: "markmill", Title: "Markmill", Version: program.Version().Version},
 		&mcp.ServerOptions{
 			Instructions: strings.TrimSpace(instructions + "\n" + o.Notice),
 			GetSessionID: id,
@@ -94,7 +103,7 @@ func newServer(o Options, slots chan struct{}, reads bool, id func() string) (*m
 
 // Serve answers one client until it goes away or ctx ends, and returns when nothing that it started runs any more.
 func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, o Options) error {
-	s, err := newServer(o, make(chan struct{}, atOnce), false, nil)
+	s, err := newServer(o, newSlots(), false, nil)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,15 @@
 package mcp
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"markmill/cmd/internal/child"
+	"markmill/cmd/markmill/show"
 	"markmill/notebooks"
 	"markmill/render/plain"
+	"markmill/runs"
 )
 
 // maxText bounds the part of a text that one call gives, in bytes.
@@ -24,60 +26,31 @@ type TextDocument struct {
 	More  string `json:"more,omitzero"` // how to get the rest
 }
 
-// window keeps the part of what is written that begins at from.
-type window struct {
-	from int64
-	kept []byte
-	all  int64
-}
-
-func (w *window) Write(p []byte) (int, error) {
-	at := w.all
-	w.all += int64(len(p))
-	if skip := w.from - at; skip < int64(len(p)) && len(w.kept) < maxText {
-		part := p[max(skip, 0):]
-		w.kept = append(w.kept, part[:min(len(part), maxText-len(w.kept))]...)
-	}
-	return len(p), nil
-}
-
 // text is a part of what show --log prints; without from its end.
-func (s *server) text(ctx context.Context, word, step string, from *int64, options ...string) (answer, error) {
-	run, err := s.run(word)
+func (s *server) text(word, step string, from *int64, of show.Streams) (answer, error) {
+	word, err := s.run(word)
 	if err != nil {
 		return answer{}, err
 	}
-	log := "--log"
-	if step != "" {
-		if !notebooks.IsID(step) {
-			return answer{}, errors.New(plain.OneLine(plain.Cut(step, 200)) + " is no id of a step")
-		}
-		log += "=" + step
+	if step != "" && !notebooks.IsID(step) {
+		return answer{}, errors.New(plain.OneLine(plain.Cut(step, 200)) + " is no id of a step")
 	}
-	args := append(append([]string{"show", log}, options...), "--", run)
-	doc := TextDocument{Run: run, Step: step}
-	var kept []byte
-	var code int
-	var words string
-	if from == nil {
-		last := &child.End{Most: maxText}
-		if code, words, err = s.Do(ctx, child.Call{Args: args, To: last}); err != nil {
-			return answer{}, err
-		}
-		kept, doc.Bytes, doc.From = last.Last, last.All, last.All-int64(len(last.Last))
-	} else {
-		part := &window{from: max(*from, 0)}
-		if code, words, err = s.Do(ctx, child.Call{Args: args, To: part}); err != nil {
-			return answer{}, err
-		}
-		kept, doc.Bytes, doc.From = part.kept, part.all, min(part.from, part.all)
+	run, dir, err := s.app.Find(word)
+	if err != nil {
+		return answer{}, err
 	}
-	if code != 0 {
-		return answer{}, child.Said(code, words)
+	files, err := show.Log(run, step, of)
+	if err != nil {
+		return answer{}, err
 	}
-	doc.To, doc.Text = doc.From+int64(len(kept)), valid(kept)
+	doc := TextDocument{Run: word, Step: step}
+	kept, err := part(runs.At(dir), files, from, &doc)
+	if err != nil {
+		return answer{}, err
+	}
+	doc.Text = valid(kept)
 	shown := child.Plain(kept)
-	if len(options) == 0 || options[0] != "--patch" { // a patch is applied as it is
+	if !of.Patch { // a patch is applied as it is
 		doc.Text = shown
 	}
 	switch {
@@ -90,5 +63,34 @@ func (s *server) text(ctx context.Context, word, step string, from *int64, optio
 	if doc.More != "" {
 		head += doc.More + "\n"
 	}
-	return answer{doc: made("mcp-text", doc), text: head + quoted(shown), more: doc.More}, nil
+	return answer{doc: doc, text: head + quoted(shown), more: doc.More}, nil
+}
+
+// part reads at most maxText bytes of files of a record, one behind the other: those from a byte on, or the last. doc
+// is told which.
+func part(record *runs.Record, files []string, from *int64, doc *TextDocument) ([]byte, error) {
+	var all []io.Reader
+	for _, name := range files {
+		file, err := record.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		info, err := file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		all, doc.Bytes = append(all, file), doc.Bytes+info.Size()
+	}
+	if doc.From = max(0, doc.Bytes-maxText); from != nil {
+		doc.From = min(max(*from, 0), doc.Bytes)
+	}
+	whole := io.MultiReader(all...)
+	_, err := io.CopyN(io.Discard, whole, doc.From)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := io.ReadAll(io.LimitReader(whole, min(maxText, doc.Bytes-doc.From)))
+	doc.To = doc.From + int64(len(kept))
+	return kept, err
 }

@@ -4,12 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"markmill/notebooks/codec"
+	"markmill/cmd/internal/files"
+	"markmill/cmd/internal/outdated"
+	"markmill/cmd/internal/program"
+	gate "markmill/cmd/internal/status"
+	"markmill/cmd/internal/views"
+	"markmill/cmd/markmill/check"
+	"markmill/cmd/markmill/diff"
+	"markmill/cmd/markmill/list"
+	"markmill/cmd/markmill/notebook/scraps"
+	"markmill/cmd/markmill/review"
+	"markmill/cmd/markmill/show"
+	"markmill/cmd/markmill/status"
+	"markmill/cmd/markmill/verify"
+	"markmill/render/plain"
+	"markmill/runs"
+	"markmill/runs/index"
 )
 
 // tool is one line of the table.
@@ -51,7 +68,12 @@ func define[In any](name, title string, h hints, document, about string,
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: h.reads, DestructiveHint: &no, IdempotentHint: h.reads,
 				OpenWorldHint: &open}},
 			func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
-				got, err := do(s, ctx, req, in)
+				call := func() (answer, error) { return do(s, ctx, req, in) }
+				if h.reads {
+					tool := call
+					call = func() (answer, error) { return s.read(ctx, tool) }
+				}
+				got, err := call()
 				if err != nil {
 					return nil, nil, errors.New(forPersons(err.Error()))
 				}
@@ -61,6 +83,29 @@ func define[In any](name, title string, h hints, document, about string,
 			})
 		return nil
 	}}
+}
+
+// turn waits until this call may read, and returns what ends its turn.
+func (s *server) turn(ctx context.Context) (end func(), err error) {
+	select {
+	case s.reading <- struct{}{}:
+		return func() { <-s.reading }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// read calls a tool that reads.
+func (s *server) read(ctx context.Context, call func() (answer, error)) (got answer, err error) {
+	end, err := s.turn(ctx)
+	if err != nil {
+		return got, err
+	}
+	defer end()
+	if got, err = call(); err != nil {
+		err = errors.New(program.EscapeLines(err.Error()))
+	}
+	return got, err
 }
 
 // argumentsOf is the schema of arguments. An argument that is left out is not null: some clients know one type a value.
@@ -135,53 +180,55 @@ func tools() []tool {
 	return []tool{
 		define("inspect", "Inspect a notebook", reads, "inspect",
 			"Show a notebook's parameters, steps with their code, and gates. Nothing runs.",
-			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
-				path, err := s.existing(in.Notebook)
-				if err != nil {
-					return answer{}, err
-				}
-				doc, err := s.Document(ctx, "check", "--show", "--json", "--", path)
-				return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
-			}),
+			ofNotebook(check.Inspected)),
 		define("check", "Check notebooks", reads, "check",
 			"Report every mistake in notebooks, with file, line, what was expected and how to fix it. Nothing runs.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in checkArgs) (answer, error) {
 				if len(in.Paths) == 0 {
 					return answer{}, fmt.Errorf("paths is empty; give a notebook, or . for all")
 				}
-				found, err := s.ofPaths(ctx, in.Paths, "Check fewer notebooks at once.", "check", "--json")
-				if err == nil {
-					found.doc, err = s.withoutLinks(found.doc)
+				paths, err := s.below(in.Paths)
+				if err != nil {
+					return answer{}, err
 				}
-				return found, err
+				found, err := check.Paths(ctx, s.app, paths, func(path string) bool { // not through links
+					_, err := s.existing(path)
+					return err == nil
+				})
+				return answer{doc: found, more: "Check fewer notebooks at once."}, err
 			}),
 		define("status", "Status of outputs", reads, "status",
 			"List notebooks with the state of their outputs: current, outdated (with the "+
 				"reason), failed, blocked, partial, unknown, edited, damaged, missing.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in pathsArgs) (answer, error) {
-				args := []string{"status", "--json"}
 				if in.At != "" {
-					rev, err := revision(in.At)
-					if err != nil {
+					if _, err := revision(in.At); err != nil {
 						return answer{}, err
 					}
-					args = append(args, "--at="+rev)
 				}
-				return s.ofPaths(ctx, in.Paths, "Name a folder in paths.", args...)
+				paths, err := s.below(in.Paths)
+				if err != nil {
+					return answer{}, err
+				}
+				_, st, err := outdated.StatusOf(ctx, s.app, "", paths, in.At)
+				if err != nil {
+					return answer{}, err
+				}
+				return answer{doc: st.ForJSON(), more: "Name a folder in paths."}, nil
 			}),
 		define("gate", "Gate", reads, "gate",
 			"Say whether every output is current, passed and has the proof that the settings "+
 				"ask for; if not, why, and the command that fixes each. Call it before you say that you are done.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in gateArgs) (answer, error) {
-				args := []string{"status", "--gate", "--json"}
+				var words []string
 				if in.Revision != "" {
 					rev, err := revision(in.Revision)
 					if err != nil {
 						return answer{}, err
 					}
-					args = append(args, "--", rev)
+					words = []string{rev}
 				}
-				doc, err := s.Document(ctx, args...)
+				doc, err := s.gate(ctx, words)
 				return answer{doc: doc}, err
 			}),
 		define("run", "Run a notebook", starts, "run",
@@ -191,48 +238,42 @@ func tools() []tool {
 				"blocked waits for a person.", (*server).runNotebook),
 		define("show", "Show a run", reads, "run",
 			"Show what a run was asked, did and left: verdict, cause, steps, scraps, changed files.",
-			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
+			func(s *server, _ context.Context, _ *mcp.CallToolRequest, in runArgs) (answer, error) {
 				run, err := s.run(in.Run)
 				if err != nil {
 					return answer{}, err
 				}
-				return s.shown(ctx, run)
-			}),
-		define("show_output", "Show an output notebook", reads, "notebook",
-			"Show an output notebook: its steps, what they printed and their verdicts.",
-			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
-				path, err := s.existing(in.Notebook)
+				found, err := s.found(run)
 				if err != nil {
 					return answer{}, err
 				}
-				doc, err := s.Document(ctx, "show", "--json", "--", path)
-				return answer{doc: doc, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
+				return shown(found), nil
 			}),
+		define("show_output", "Show an output notebook", reads, "notebook",
+			"Show an output notebook: its steps, what they printed and their verdicts.",
+			ofNotebook(show.Notebook)),
 		define("log", "Log of a step", reads, "mcp-text",
 			"Show what a step of a run printed, its end first; from gives any other part of it.",
-			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in logArgs) (answer, error) {
-				var option []string
+			func(s *server, _ context.Context, _ *mcp.CallToolRequest, in logArgs) (answer, error) {
 				switch in.Stream {
-				case "", "stdout":
-				case "stderr":
-					option = []string{"--stderr"}
+				case "", "stdout", "stderr":
 				default:
 					return answer{}, fmt.Errorf("stream is stdout or stderr; the change of a step is what the tool " +
 						"changes gives")
 				}
-				return s.text(ctx, in.Run, in.Step, in.From, option...)
+				return s.text(in.Run, in.Step, in.From, show.Streams{Stderr: in.Stream == "stderr"})
 			}),
 		define("changes", "Changes of a run", reads, "mcp-text",
 			"Show what a run, or one of its steps, changed in the worktree, as a patch.",
-			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in changesArgs) (answer, error) {
+			func(s *server, _ context.Context, _ *mcp.CallToolRequest, in changesArgs) (answer, error) {
 				if in.From == nil {
 					in.From = new(int64)
 				}
-				return s.text(ctx, in.Run, in.Step, in.From, "--patch")
+				return s.text(in.Run, in.Step, in.From, show.Streams{Patch: true})
 			}),
 		define("diff", "Compare", reads, "diff",
 			"Compare two notebooks or runs: status, tests, parameters, steps, scraps, changes.",
-			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in diffArgs) (answer, error) {
+			func(s *server, _ context.Context, _ *mcp.CallToolRequest, in diffArgs) (answer, error) {
 				a, err := s.compared(in.A)
 				if err != nil {
 					return answer{}, err
@@ -241,12 +282,12 @@ func tools() []tool {
 				if err != nil {
 					return answer{}, err
 				}
-				doc, err := s.Document(ctx, "diff", "--json", "--", a, b)
+				doc, err := diff.Document(s.app, []string{a, b})
 				return answer{doc: doc}, err
 			}),
 		define("verify", "Verify a record", reads, "verify",
 			"Recompute everything of a run, or of an output notebook, from its bytes.",
-			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in verifyArgs) (answer, error) {
+			func(s *server, _ context.Context, _ *mcp.CallToolRequest, in verifyArgs) (answer, error) {
 				if in.What == "" {
 					in.What = "last"
 				}
@@ -254,29 +295,28 @@ func tools() []tool {
 				if err != nil {
 					return answer{}, err
 				}
-				doc, err := s.Document(ctx, "verify", "--json", "--", what)
-				return answer{doc: doc}, err
+				if info, err := os.Stat(s.app.Path(what)); err == nil && info.Size() > files.MaxNotebook {
+					return answer{}, fmt.Errorf("%s has %d bytes, and a server reads at most %d; markmill verify "+
+						"reads it", what, info.Size(), files.MaxNotebook)
+				}
+				found, _, err := verify.Document(s.app, what, "", false)
+				return answer{doc: found}, err
 			}),
 		define("scraps", "Recorded values", reads, "scraps",
 			"Show the values that runs recorded with glue, a row for each run or notebook.",
-			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in scrapsArgs) (answer, error) {
-				args := []string{"notebook", "scraps", "--json"}
-				for _, name := range in.Name {
-					args = append(args, "--name="+name)
-				}
-				args = append(args, "--")
+			func(s *server, _ context.Context, _ *mcp.CallToolRequest, in scrapsArgs) (answer, error) {
 				if len(in.Of) == 0 {
 					in.Of = []string{"last"}
 				}
-				for _, word := range in.Of {
-					of, err := s.named(word)
-					if err != nil {
+				words := make([]string, len(in.Of))
+				for i, word := range in.Of {
+					var err error
+					if words[i], err = s.named(word); err != nil {
 						return answer{}, err
 					}
-					args = append(args, of)
 				}
-				doc, err := s.Document(ctx, args...)
-				return answer{doc: doc, more: "Choose values by name, or ask for fewer runs."}, err
+				found, err := scraps.Document(s.app, words, in.Name)
+				return answer{doc: found, more: "Choose values by name, or ask for fewer runs."}, err
 			}),
 		define("list", "List runs", reads, "runs-list",
 			"List the runs that are kept, the newest first, each with why it did not pass.",
@@ -284,20 +324,22 @@ func tools() []tool {
 				if in.Limit <= 0 {
 					in.Limit = 20
 				}
-				args := []string{"list", "--json", fmt.Sprintf("--limit=%d", in.Limit)}
-				for _, status := range in.Status {
-					args = append(args, "--status="+status)
+				f := index.Filter{Notebook: in.Notebook, Limit: in.Limit}
+				for _, word := range in.Status {
+					f.Statuses = append(f.Statuses, runs.Status(word))
+					if !slices.Contains(list.Statuses, runs.Status(word)) {
+						return answer{}, fmt.Errorf("%s is no status; the statuses are %v",
+							plain.OneLine(plain.Cut(word, 200)), list.Statuses)
+					}
 				}
-				if in.Notebook != "" {
-					args = append(args, "--notebook="+in.Notebook)
-				}
-				doc, err := s.Document(ctx, args...)
-				return answer{doc: doc, more: "Give a smaller limit."}, err
+				found, err := s.list(ctx, f)
+				return answer{doc: list.Document(found), more: "Give a smaller limit."}, err
 			}),
 		define("query", "Query the index of runs", reads, "runs-query",
 			"Ask the index of the runs in SQL, read-only. Views: runs, steps, parameters, scraps, checks, tests, "+
 				"blockers, changes; SELECT name, sql FROM sqlite_schema shows their columns.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in queryArgs) (answer, error) {
+				// A process of its own: a statement may take all memory while it sorts.
 				doc, err := s.Document(ctx, "list", "--json", "--query="+in.SQL)
 				return answer{doc: doc, more: "Choose fewer columns or rows."}, err
 			}),
@@ -305,7 +347,6 @@ func tools() []tool {
 			"Show what the reviewer of this branch will see: weakened rules, contracts and tests first, then every "+
 				"notebook and output that differs.",
 			func(s *server, ctx context.Context, _ *mcp.CallToolRequest, in reviewArgs) (answer, error) {
-				args := []string{"review", "--json"}
 				if in.Revisions != "" {
 					base, head, _ := strings.Cut(strings.Replace(in.Revisions, "...", "..", 1), "..")
 					if _, err := revision(base); err != nil {
@@ -314,9 +355,8 @@ func tools() []tool {
 					if _, err := revision(head + base); err != nil {
 						return answer{}, err
 					}
-					args = append(args, "--", in.Revisions)
 				}
-				doc, err := s.Document(ctx, args...)
+				doc, err := review.Document(ctx, s.app, in.Revisions)
 				return answer{doc: doc, more: "Give two revisions that are closer to each other."}, err
 			}),
 		define("outdated", "Run what is outdated", starts, "gate",
@@ -335,46 +375,50 @@ func tools() []tool {
 	}
 }
 
-// ofPaths runs a command over files and folders.
-func (s *server) ofPaths(ctx context.Context, paths []string, more string, args ...string) (answer, error) {
-	args = append(args, "--")
-	for _, p := range paths {
-		path, err := s.inside(p)
+// ofNotebook is a tool that reads one notebook.
+func ofNotebook[T any](read func(*program.App, string) (T, error)) func(*server, context.Context, *mcp.CallToolRequest,
+	notebookArgs) (answer, error) {
+	return func(s *server, _ context.Context, _ *mcp.CallToolRequest, in notebookArgs) (answer, error) {
+		path, err := s.existing(in.Notebook)
 		if err != nil {
 			return answer{}, err
 		}
-		args = append(args, path)
+		found, err := read(s.app, path)
+		return answer{doc: found, more: "The notebook itself is the resource " + notebookURI + path + "."}, err
 	}
-	doc, err := s.Document(ctx, args...)
-	return answer{doc: doc, more: more}, err
 }
 
-// withoutLinks drops what check found in files behind symbolic links, which it follows in a folder.
-func (s *server) withoutLinks(doc []byte) ([]byte, error) {
-	var members map[string]codec.Raw
-	var findings []codec.Raw
-	if err := codec.Unmarshal(doc, &members); err != nil {
-		return nil, err
-	}
-	if err := codec.Unmarshal(members["findings"], &findings); err != nil {
-		return nil, err
-	}
-	counts := map[string]int{}
-	kept := []codec.Raw{}
-	for _, f := range findings {
-		var one struct {
-			File     string `json:"file"`
-			Severity string `json:"severity"`
-		}
-		if err := codec.Unmarshal(f, &one); err != nil {
+// below are files and folders that a client named.
+func (s *server) below(names []string) (paths []string, err error) {
+	for _, name := range names {
+		path, err := s.inside(name)
+		if err != nil {
 			return nil, err
 		}
-		if _, err := s.existing(one.File); err == nil {
-			kept = append(kept, f)
-			counts[one.Severity]++
-		}
+		paths = append(paths, path)
 	}
-	members["findings"] = codec.RawOf(kept)
-	members["errors"], members["warnings"] = codec.RawOf(counts["error"]), codec.RawOf(counts["warning"])
-	return codec.Marshal(members)
+	return paths, nil
+}
+
+// gate is what the gate says of words.
+func (s *server) gate(ctx context.Context, words []string) ([]byte, error) {
+	g, _, err := status.Gate(ctx, s.app, words, gate.GateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return views.Document("gate", g.ForJSON())
+}
+
+// list lists runs.
+func (s *server) list(ctx context.Context, f index.Filter) (items []index.Item, err error) {
+	store, _, err := s.app.Indexed()
+	if err != nil {
+		return nil, err
+	}
+	x, err := index.Open(ctx, store, index.Options{})
+	if err != nil {
+		return nil, err
+	}
+	items, err = x.List(f)
+	return items, errors.Join(err, x.Close())
 }

@@ -33,31 +33,13 @@ Exit codes: 0 written, 2 the file exists, and is not changed.`,
 			"  markmill new report analysis.ipynb\n  markmill new agent fix-parser",
 		Args: program.Args(1, 2),
 		RunE: func(_ *cobra.Command, words []string) error {
-			words = append([]string{"task"}, words...)
-			kind, path := words[len(words)-2], words[len(words)-1]
-			text, err := templates.ReadFile("templates/" + kind + ".md")
+			kind, path := "task", words[len(words)-1]
+			if len(words) == 2 {
+				kind = words[0]
+			}
+			path, content, err := Content(kind, path)
 			if err != nil {
-				return program.Usagef("new %s: there is no such kind; there are: %s", kind, kinds)
-			}
-			ext := filepath.Ext(path)
-			switch form := notebooks.FormOfName(path); {
-			case form == notebooks.FormNative || form == notebooks.FormJupyter:
-			case form != "" || strings.EqualFold(ext, ".html"):
-				return program.Usagef(
-					"%s: new writes Markdown or, for a name that ends in .ipynb, a Jupyter notebook; "+
-						"markmill convert makes other forms of it", path)
-			default:
-				path, ext = path+".md", ".md"
-			}
-			title := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ext), "-", " ")
-			if title == "" {
-				return program.Usagef("%s names no notebook; give it a name before %s", path, ext)
-			}
-			content := []byte(strings.ReplaceAll(string(text), "{{title}}", strings.ToUpper(title[:1])+title[1:]))
-			if program.JupyterName(path) {
-				if content, err = newJupyter(path, content); err != nil {
-					return err
-				}
+				return err
 			}
 			if err := a.CheckTarget("PATH", path); err != nil {
 				return err
@@ -72,6 +54,34 @@ Exit codes: 0 written, 2 the file exists, and is not changed.`,
 			return err
 		},
 	}
+}
+
+// Content is a notebook of a kind for the file that a name stands for, with the path of that.
+func Content(kind, name string) (path string, content []byte, err error) {
+	text, err := templates.ReadFile("templates/" + kind + ".md")
+	if err != nil {
+		return "", nil, program.Usagef("new %s: there is no such kind; there are: %s", kind, kinds)
+	}
+	path = name
+	ext := filepath.Ext(path)
+	switch form := notebooks.FormOfName(path); {
+	case form == notebooks.FormNative || form == notebooks.FormJupyter:
+	case form != "" || strings.EqualFold(ext, ".html"):
+		return "", nil, program.Usagef(
+			"%s: new writes Markdown or, for a name that ends in .ipynb, a Jupyter notebook; "+
+				"markmill convert makes other forms of it", path)
+	default:
+		path, ext = path+".md", ".md"
+	}
+	title := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ext), "-", " ")
+	if title == "" {
+		return "", nil, program.Usagef("%s names no notebook; give it a name before %s", path, ext)
+	}
+	content = []byte(strings.ReplaceAll(string(text), "{{title}}", strings.ToUpper(title[:1])+title[1:]))
+	if program.JupyterName(path) {
+		content, err = newJupyter(path, content)
+	}
+	return path, content, err
 }
 
 // newJupyter makes a Jupyter notebook of a template.

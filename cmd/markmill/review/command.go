@@ -10,6 +10,7 @@ import (
 
 	"markmill/cmd/internal/branchreview"
 	"markmill/cmd/internal/program"
+	"markmill/cmd/internal/views"
 	"markmill/cmd/markmill/diff"
 	"markmill/notebooks"
 	"markmill/render"
@@ -180,42 +181,69 @@ func (o *reviewOptions) check() error {
 	return nil
 }
 
-func run(ctx context.Context, a *program.App, o reviewOptions, words []string) error {
-	in := branchreview.Options{}
-	var err error
+// input is how a branch is reviewed by the options.
+func (o *reviewOptions) input() (in branchreview.Options, err error) {
 	if in.FailOn, err = Conditions(o.failOn); err != nil {
-		return err
+		return in, err
 	}
 	if in.Require, in.Current, err = review.ParseRequire(o.require); err != nil {
-		return program.Usagef("--%w", err)
+		return in, program.Usagef("--%w", err)
 	}
 	if in.Current {
 		in.FailOn = slices.DeleteFunc(slices.Clone(review.Conditions), func(c review.Condition) bool {
 			return !slices.Contains(in.FailOn, c) && !slices.Contains(review.RequireCurrent, c)
 		})
 	}
+	in.Compare, err = diff.CompareOptions(diff.DiffOptions{All: o.all, Tolerance: o.tolerance})
+	return in, err
+}
+
+// Document is what review --json prints of revisions, without options.
+func Document(ctx context.Context, a *program.App, revisions string) ([]byte, error) {
+	in, err := (&reviewOptions{}).input()
+	if err != nil {
+		return nil, err
+	}
+	r, err := reviewed(ctx, a, JudgeOptions{}, in, revisions)
+	if err != nil {
+		return nil, err
+	}
+	text, err := r.JSON(0)
+	if err != nil {
+		return nil, err
+	}
+	return views.Document("review", text)
+}
+
+func reviewed(ctx context.Context, a *program.App, o JudgeOptions, in branchreview.Options, revisions string) (
+	*review.Review, error) {
+	store, repo, err := a.Repository("")
+	if err != nil {
+		return nil, err
+	}
+	in.Store, in.Now = store, a.Now()
+	if o.Judge {
+		base, head, err := branchreview.Revisions(repo, revisions)
+		if err != nil {
+			return nil, err
+		}
+		if in.Judged, err = Judged(ctx, a, repo, base, head, o); err != nil {
+			return nil, err
+		}
+	}
+	return branchreview.Review(ctx, repo, revisions, in)
+}
+
+func run(ctx context.Context, a *program.App, o reviewOptions, words []string) error {
+	in, err := o.input()
+	if err != nil {
+		return err
+	}
 	if o.explain {
 		_, err := a.Stdout.WriteString(review.Explain(in.FailOn))
 		return err
 	}
-	if in.Compare, err = diff.CompareOptions(diff.DiffOptions{All: o.all, Tolerance: o.tolerance}); err != nil {
-		return err
-	}
-	store, repo, err := a.Repository("")
-	if err != nil {
-		return err
-	}
-	in.Store, in.Now = store, a.Now()
-	if o.Judge {
-		base, head, err := branchreview.Revisions(repo, program.WordOr(words, ""))
-		if err != nil {
-			return err
-		}
-		if in.Judged, err = Judged(ctx, a, repo, base, head, o.JudgeOptions); err != nil {
-			return err
-		}
-	}
-	r, err := branchreview.Review(ctx, repo, program.WordOr(words, ""), in)
+	r, err := reviewed(ctx, a, o.JudgeOptions, in, program.WordOr(words, ""))
 	if err != nil {
 		return err
 	}
@@ -235,8 +263,6 @@ func run(ctx context.Context, a *program.App, o reviewOptions, words []string) e
 	return program.PassIf(r.Verdict == "pass")
 }
 
-// showReview writes a review in the forms that are asked for. asJSON prints it with at most the given number of bytes,
-// if that is not 0.
 func showReview(a *program.App, o reviewOptions, v *review.View, asJSON func(most int) error) error {
 	if o.html != "" {
 		if err := a.WriteResult("--html", o.html, html.Review(v)); err != nil {

@@ -14,7 +14,6 @@ import (
 	"markmill/cmd/internal/program"
 	"markmill/cmd/markmill/review/judging"
 	"markmill/engine"
-	"markmill/engine/process"
 	"markmill/engine/worktree"
 	"markmill/notebooks/params"
 	"markmill/render/plain"
@@ -41,7 +40,7 @@ func Judged(ctx context.Context, a *program.App, repo *worktree.Source, base, he
 	if err != nil {
 		return nil, err
 	}
-	key, err := a.SignKey(eng.Config)
+	sinks, err := launch.Aside(a, eng)
 	if err != nil {
 		return nil, err
 	}
@@ -49,17 +48,11 @@ func Judged(ctx context.Context, a *program.App, repo *worktree.Source, base, he
 	if err != nil {
 		return nil, err
 	}
-	process.SealDescriptors()
 	ctx, stop := a.Interruptible(ctx)
 	defer stop()
 	j, err := judging.Make(ctx, eng, repo, base, head, judging.Options{Given: o.Given, Limit: o.limit,
-		Accepted: accepted,
-		Running:  func(notebook, on string) { a.Tell("judging %s: %s\n", plain.Escape(notebook), on) },
-		Sealed:   func(dir string) error { return a.SignRecord(dir, key) },
-		Sinks: func(*engine.Plan) (engine.Sinks, error) {
-			return engine.Sinks{Views: launch.Views(a, "", nil), Sign: a.SignWith(key),
-				Observers: []engine.Observer{{Files: launch.Written(a, &launch.Follower{})}}}, nil
-		}})
+		Accepted: accepted, Sinks: sinks,
+		Running: func(notebook, on string) { a.Tell("judging %s: %s\n", plain.Escape(notebook), on) }})
 	if ctx.Err() != nil {
 		a.Tell("markmill: interrupted: %s\n", errors.Join(err, context.Cause(ctx)))
 		return nil, program.Exit(128 + program.InterruptedBy(ctx))

@@ -9,8 +9,6 @@ import (
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/markmill/review/mergereview"
-	"markmill/engine"
-	"markmill/engine/process"
 )
 
 // reviewMerge is review --merge.
@@ -32,20 +30,14 @@ func reviewMerge(a *program.App, c *cobra.Command, o reviewOptions, words []stri
 		return err
 	}
 	eng.Source = repo
-	key, err := a.SignKey(eng.Config)
+	sinks, err := launch.Aside(a, eng)
 	if err != nil {
 		return err
 	}
-	process.SealDescriptors()
 	ctx, stop := a.Interruptible(c.Context())
 	defer stop()
 	r, err := mergereview.Make(ctx, eng, repo, words[0], words[1], mergereview.Options{Given: o.Given,
-		Sealed: func(dir string) error { return a.SignRecord(dir, key) },
-		Sinks: func(plan *engine.Plan, on mergereview.Revision) (engine.Sinks, error) {
-			a.Tell("running %s on %s\n", plan.Request().Path, on.Name)
-			return engine.Sinks{Views: launch.Views(a, "", nil), Sign: a.SignWith(key),
-				Observers: []engine.Observer{{Files: launch.Written(a, &launch.Follower{})}}}, nil
-		}})
+		Sinks: sinks, Running: func(notebook, on string) { a.Tell("running %s on %s\n", notebook, on) }})
 	switch {
 	case ctx.Err() != nil:
 		a.Tell("markmill: interrupted: %s\n", errors.Join(err, context.Cause(ctx)))

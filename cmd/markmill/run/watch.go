@@ -22,7 +22,6 @@ import (
 	"markmill/cmd/internal/views"
 	"markmill/cmd/internal/watch"
 	"markmill/engine"
-	"markmill/engine/process"
 	"markmill/engine/worktree"
 	"markmill/render/plain"
 	"markmill/render/terminal"
@@ -96,7 +95,6 @@ func (w *watching) run(ctx context.Context) error {
 	if err := w.HoldOutput(w.output); err != nil {
 		return err
 	}
-	process.SealDescriptors()
 	running := false
 	ctx, stop := w.InterruptibleSaying(ctx, func() string {
 		w.mu.Lock()
@@ -226,9 +224,6 @@ func (w *watching) show(ctx context.Context, eng *engine.Engine, plan *engine.Pl
 		engine.Observer{Event: event, Output: progress.Output, Files: launch.Written(w.App, &launch.Follower{})}))
 	stop()
 	progress.Done("")
-	if err == nil {
-		err = w.SignRecord(result.Dir, key)
-	}
 	if err == nil {
 		w.erase()
 		launch.Retain(w.App, eng, w.source, result.Run.ID)

@@ -49,15 +49,8 @@ last run, and what keeps it from running.
 Exit codes: 0 listed, 2 a schedule has a mistake.`,
 		Example: "  markmill schedule list\n  markmill schedule list --json | jq '.notebooks[].next'",
 		RunE: func(c *cobra.Command, _ []string) error {
-			store, src, err := scheduleHere(a)
+			doc, err := List(c.Context(), a)
 			if err != nil {
-				return err
-			}
-			doc, err := scheduled(c.Context(), a, store, src)
-			if err != nil {
-				return err
-			}
-			if doc.Warning, err = Unwatched(c.Context(), a, store, src); err != nil {
 				return err
 			}
 			if asJSON {
@@ -80,9 +73,12 @@ Exit codes: 0 listed, 2 a schedule has a mistake.`,
 	return c
 }
 
-// scheduled lists the scheduled notebooks with their states.
-func scheduled(ctx context.Context, a *program.App, store runs.Store, src *worktree.Source) (*schedules.Listing,
-	error) {
+// List lists the scheduled notebooks of the repository here with their states.
+func List(ctx context.Context, a *program.App) (*schedules.Listing, error) {
+	store, src, err := scheduleHere(a)
+	if err != nil {
+		return nil, err
+	}
 	found, err := schedules.Find(ctx, src)
 	if err != nil {
 		return nil, err
@@ -105,7 +101,8 @@ func scheduled(ctx context.Context, a *program.App, store runs.Store, src *workt
 		}
 		doc.Notebooks = append(doc.Notebooks, one)
 	}
-	return doc, nil
+	doc.Warning, err = unwatched(a, store, src, found)
+	return doc, err
 }
 
 func printScheduled(a *program.App, doc *schedules.Listing) error {

@@ -19,8 +19,15 @@ const overdue = 5 * time.Minute
 // since one of them was due. "" where all is well.
 func Unwatched(ctx context.Context, a *program.App, store runs.Store, src *worktree.Source) (string, error) {
 	list, err := schedules.Find(ctx, src)
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return "", err
+	}
+	return unwatched(a, store, src, list)
+}
+
+func unwatched(a *program.App, store runs.Store, src *worktree.Source, list []schedules.Notebook) (string, error) {
+	if len(list) == 0 {
+		return "", nil
 	}
 	s, err := runDueUnits(a, store, src)
 	if err != nil {

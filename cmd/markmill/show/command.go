@@ -71,8 +71,8 @@ event; with --follow as of run.`,
 	f.BoolVar(&o.noPager, "no-pager", false, "print the page without a pager")
 	f.StringVar(&o.log.step, "log", "", "print the raw output of all steps, or of the step `=STEP`")
 	f.Lookup("log").NoOptDefVal = allSteps
-	f.BoolVar(&o.log.stderr, "stderr", false, "with --log: standard error instead")
-	f.BoolVar(&o.log.patch, "patch", false, "with --log: what the steps changed instead, as patches")
+	f.BoolVar(&o.log.Stderr, "stderr", false, "with --log: standard error instead")
+	f.BoolVar(&o.log.Patch, "patch", false, "with --log: what the steps changed instead, as patches")
 	f.BoolVar(&o.trace, "trace", false, "show where the time of the run went, as a tree")
 	f.BoolVar(&o.export, "export", false, "with --trace: send it to a collector instead")
 	f.BoolVar(&o.events, "events", false, "list the events of the run")
@@ -100,7 +100,7 @@ func (o *showOptions) check(c *cobra.Command) error {
 		return program.Usagef("--json and %s exclude each other", ways[0])
 	case changed("log") && o.log.step == "":
 		return program.Usagef("--log= names no step; give --log=STEP, or --log for all steps")
-	case (o.log.stderr || o.log.patch) && !changed("log"):
+	case (o.log.Stderr || o.log.Patch) && !changed("log"):
 		return program.Usagef("--stderr and --patch are for --log")
 	case o.export && !o.trace:
 		return program.Usagef("--export is for --trace")
@@ -150,13 +150,8 @@ func show(a *program.App, c *cobra.Command, word string, o showOptions) error {
 		}
 		page.Record = runview.DecidedRecord(a, run, dir)
 	} else {
-		it, err := a.Lookup().Side(word)
-		if err != nil {
+		if page, err = notebookPage(a, word, page); err != nil {
 			return err
-		}
-		page.Doc = it.Doc
-		if m := manifestOf(it.Doc.Name, it.Source); m != nil {
-			page.Reasons, page.Lanes = m.Blockers, m.Lanes
 		}
 		if o.json {
 			return a.PrintJSON("notebook", newShownNotebook(&page))
@@ -168,6 +163,19 @@ func show(a *program.App, c *cobra.Command, word string, o showOptions) error {
 		page.Width = view.Width()
 	}
 	return paged(&a.Console, !o.noPager && a.Terminal(a.Stdout), page.Write)
+}
+
+// notebookPage is the page of a notebook that a word names.
+func notebookPage(a *program.App, word string, page terminal.Page) (terminal.Page, error) {
+	it, err := a.Lookup().Side(word)
+	if err != nil {
+		return page, err
+	}
+	page.Doc = it.Doc
+	if m := manifestOf(it.Doc.Name, it.Source); m != nil {
+		page.Reasons, page.Lanes = m.Blockers, m.Lanes
+	}
+	return page, nil
 }
 
 // runPage is the page of a run that is kept.
@@ -243,6 +251,15 @@ type shownScrap struct {
 	Type  string    `json:"type"`
 	Value codec.Raw `json:"value,omitzero"`
 	File  string    `json:"file,omitzero"`
+}
+
+// Notebook is the document of an output notebook, or of another notebook, that a word names.
+func Notebook(a *program.App, word string) (doc ShownNotebook, err error) {
+	page, err := notebookPage(a, word, terminal.Page{})
+	if err != nil {
+		return doc, err
+	}
+	return newShownNotebook(&page), nil
 }
 
 func newShownNotebook(p *terminal.Page) ShownNotebook {

@@ -3,6 +3,7 @@ package show
 import (
 	"io"
 	"slices"
+	"strings"
 
 	"markmill/cmd/internal/program"
 	"markmill/runs"
@@ -10,57 +11,54 @@ import (
 
 // logOptions are the options of show --log.
 type logOptions struct {
-	step          string // its id, or allSteps
-	stderr, patch bool
+	step string // its id, or allSteps
+	Streams
 }
 
 // allSteps is the value of --log without one.
 const allSteps = " "
 
-// printLog prints what the steps of a run wrote, or one of them, in full: the bytes of the record, except on a
-// terminal, where only colours control anything.
-func printLog(a *program.App, run *runs.Run, dir string, o logOptions) error {
+// Streams are which texts of steps Log names.
+type Streams struct{ Stderr, Patch bool }
+
+// Log names the files of a record with what the steps of a run wrote, or one of them; "" is all of them.
+func Log(run *runs.Run, step string, of Streams) (files []string, err error) {
 	var ids []string
 	for _, s := range run.Steps {
 		ids = append(ids, string(s.Planned.ID))
 	}
-	if o.step != allSteps && !slices.Contains(ids, o.step) {
-		return program.Usagef("run %s has no step %q; steps: %v", run.ID, o.step, ids)
+	if step != "" && !slices.Contains(ids, step) {
+		return nil, program.Usagef("run %s has no step %q; steps: %v", run.ID, step, ids)
 	}
 	for _, s := range run.Steps {
-		if s.Finished == nil || o.step != allSteps && o.step != string(s.Planned.ID) {
-			continue
-		}
-		file := s.Finished.Stdout.File
-		if o.stderr {
-			file = s.Finished.Stderr.File
-		}
-		if o.patch {
-			file = ""
-			if s.Patch != nil {
-				file = s.Patch.Patch
-			}
-		}
-		if err := print(a, dir, file); err != nil {
-			return err
-		}
-		for _, last := range run.Endings(s.Planned.ID) { // what its interpreter printed as it was closed
-			if o.stderr || o.patch {
-				break
-			}
-			if err := print(a, dir, last); err != nil {
-				return err
-			}
+		switch {
+		case s.Finished == nil || step != "" && step != string(s.Planned.ID):
+		case of.Patch && s.Patch == nil:
+		case of.Patch:
+			files = append(files, s.Patch.Patch)
+		case of.Stderr:
+			files = append(files, s.Finished.Stderr.File)
+		default: // with what its interpreter printed as it was closed
+			files = append(append(files, s.Finished.Stdout.File), run.Endings(s.Planned.ID)...)
 		}
 	}
-	return nil
+	return slices.DeleteFunc(files, func(file string) bool { return file == "" }), nil
 }
 
-// print copies a file of a run directory to standard output; "" prints nothing.
-func print(a *program.App, dir, file string) error {
-	if file == "" {
-		return nil
+// printLog prints the files of Log in full: the bytes of the record, except on a terminal, where only colours control
+// anything.
+func printLog(a *program.App, run *runs.Run, dir string, o logOptions) error {
+	list, err := Log(run, strings.TrimSpace(o.step), o.Streams)
+	for _, file := range list {
+		if err == nil {
+			err = print(a, dir, file)
+		}
 	}
+	return err
+}
+
+// print copies a file of a run directory to standard output.
+func print(a *program.App, dir, file string) error {
 	f, err := runs.At(dir).Open(file)
 	if err != nil {
 		return err

@@ -154,35 +154,42 @@ type gateOptions struct {
 	reviewcmd.JudgeOptions
 }
 
-func gate(ctx context.Context, a *program.App, words []string, o statusOptions) error {
-	level, _, err := review.ParseRequire(o.require)
-	if err != nil {
-		return program.Usagef("--%w", err)
-	}
+// Gate judges what words name: [REV | BASE..HEAD] [PATH…], in the repository that is returned.
+func Gate(ctx context.Context, a *program.App, words []string, o status.GateOptions) (*status.Gated,
+	*worktree.Source, error) {
 	store, repo, err := a.Repository("")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	revisions := program.WordOr(words, "")
 	if len(words) > 0 && !strings.Contains(revisions, "..") {
 		_, resolved := repo.Resolve(revisions)
-		_, err := os.Lstat(revisions)
+		_, err := os.Lstat(a.Path(revisions))
 		switch {
 		case resolved != nil && err == nil: // a path
 			revisions = ""
 		case resolved != nil && review.IsNotebookName(revisions):
-			return program.Usagef("%s is neither a file nor a commit", revisions)
+			return nil, nil, program.Usagef("%s is neither a file nor a commit", revisions)
 		}
 	}
 	if revisions != "" {
 		words = words[1:]
 	}
-	below, err := outdated.PathsIn(repo, words)
+	below, err := outdated.PathsIn(a, repo, words)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	g, err := status.Gate(ctx, repo, revisions, status.GateOptions{Require: level, Strict: o.strict, Now: a.Now(),
-		Options: status.Options{Getenv: a.Getenv, Store: store, Paths: below}})
+	o.Now, o.Options = a.Now(), status.Options{Getenv: a.Getenv, Store: store, Paths: below}
+	g, err := status.Gate(ctx, repo, revisions, o)
+	return g, repo, err
+}
+
+func gate(ctx context.Context, a *program.App, words []string, o statusOptions) error {
+	level, _, err := review.ParseRequire(o.require)
+	if err != nil {
+		return program.Usagef("--%w", err)
+	}
+	g, repo, err := Gate(ctx, a, words, status.GateOptions{Require: level, Strict: o.strict})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/launch"
+	"markmill/cmd/internal/outdated"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/retest"
 	"markmill/engine"
@@ -212,4 +214,19 @@ func testExit(report *retest.Report) error {
 		return program.Exit(program.ExitFail)
 	}
 	return nil
+}
+
+// testOutdated lists the outputs that test --outdated runs again.
+func testOutdated(ctx context.Context, a *program.App, paths []string, o *testOptions) ([]files.File, error) {
+	list, _, err := outdated.OutdatedOf(ctx, a, paths, &o.WorkOptions, &o.Request, o.dirtyIsSet)
+	if err != nil {
+		return nil, err
+	}
+	var found []files.File
+	for _, out := range list {
+		if _, err := os.Stat(out.Path); err == nil {
+			found = append(found, files.File{Path: out.Path, Named: true})
+		}
+	}
+	return found, nil
 }

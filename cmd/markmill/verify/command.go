@@ -2,7 +2,6 @@ package verify
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -81,48 +80,20 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 					return program.Usagef("--%s is for --rerun", name)
 				}
 			}
-			dir, err := a.SweepNamed(word)
-			if err == nil && dir == "" {
-				dir, err = lanesOutput(&a.Places, word)
-			}
-			if err != nil || dir != "" {
-				return errors.Join(err, verifySweep(a, dir, allowed, signed, asJSON))
-			}
-			got, commits, err := Verify(a, word, allowed)
+			out, holds, err := Document(a, word, allowed, signed)
 			if err != nil {
 				return err
 			}
-			if signed && !got.Signed.Counts() {
-				got.Findings = append(got.Findings, unsigned(got))
-			}
-			out := Verified{OK: len(got.Findings) == 0, Made: got.Made, Findings: got.Findings, Signed: got.Signed,
-				Decisions: got.Decisions, Notes: got.Notes}
-			if got.Run != nil {
-				out.Run, out.Carried = got.Run.ID, got.Run.Carried()
-				out.Events, out.Head = got.Run.Events, got.Run.Head
-			}
-			if out.Findings == nil {
-				out.Findings = []runs.Finding{}
-			}
-			out.Proof = review.Claimed
-			switch {
-			case out.OK && got.Signed.Counts():
-				out.Proof = review.Signed
-			case out.OK && got.Made:
-				out.Proof = review.Recorded
-			}
 			info, err := os.Stat(word)
-			output := err == nil && info.Mode().IsRegular()
-			holds := ""
-			if out.OK && !asJSON {
-				if holds = holdsWords(word, got, commits); output {
-					holds += "; " + word + " is " + string(out.Proof)
-				} else if out.Proof != review.Claimed {
-					holds += "; it is " + string(out.Proof)
-				}
-			} else if output && !asJSON {
+			switch output := err == nil && info.Mode().IsRegular(); {
+			case out.Proof == "": // of a sweep
+			case output && !out.OK && !asJSON:
 				out.Findings = append(out.Findings, runs.Finding{Where: word,
 					Message: "is only claimed: nothing but the notebook itself says what its run did"})
+			case output:
+				holds += "; " + word + " is " + string(out.Proof)
+			case out.Proof != review.Claimed:
+				holds += "; it is " + string(out.Proof)
 			}
 			return printVerified(a, out, holds, asJSON)
 		},
@@ -138,6 +109,45 @@ it cannot be repeated; 3 the repetition was blocked; 130 interrupted.`,
 		"with --rerun: begin with the commit `REV`; what it has of the run's change is taken back first")
 	a.ParamFlags(c.Flags(), &again.given, &stdin)
 	return c
+}
+
+// Document verifies the run, sweep, directory or output notebook that a word names. allowed is as of Verify; signed
+// makes a signature that does not count a finding. holds is the line for what holds.
+func Document(a *program.App, word, allowed string, signed bool) (out Verified, holds string, err error) {
+	dir, err := a.SweepNamed(word)
+	if err == nil && dir == "" {
+		dir, err = lanesOutput(a, word)
+	}
+	switch {
+	case err != nil:
+		return out, "", err
+	case dir != "" && signed:
+		return out, "", program.Usagef("--signed is for runs, and a sweep has no signature: verify its runs")
+	case dir != "":
+		return verifySweep(a, dir, allowed)
+	}
+	got, commits, err := Verify(a, word, allowed)
+	if err != nil {
+		return out, "", err
+	}
+	if signed && !got.Signed.Counts() {
+		got.Findings = append(got.Findings, unsigned(got))
+	}
+	out = Verified{OK: len(got.Findings) == 0, Made: got.Made, Findings: append([]runs.Finding{}, got.Findings...),
+		Signed: got.Signed, Decisions: got.Decisions, Notes: got.Notes, Proof: review.Claimed}
+	if got.Run != nil {
+		out.Run, out.Carried = got.Run.ID, got.Run.Carried()
+		out.Events, out.Head = got.Run.Events, got.Run.Head
+	}
+	switch {
+	case !out.OK:
+		return out, "", nil
+	case got.Signed.Counts():
+		out.Proof = review.Signed
+	case got.Made:
+		out.Proof = review.Recorded
+	}
+	return out, holdsWords(word, got, commits), nil
 }
 
 // printVerified prints what was verified, and ends with the exit code of that. holds is the line when all of it holds.

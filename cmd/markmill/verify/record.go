@@ -40,12 +40,13 @@ func VerifyRecord(a *program.App, word, allowed string) (*runs.Verification, err
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(word)
+	at := a.Path(word)
+	info, err := os.Stat(at)
 	switch {
 	case err == nil && info.IsDir():
-		return runs.At(word).Verify(views.FoldView, signers)
+		return runs.At(at).Verify(views.FoldView, signers)
 	case err == nil:
-		return runs.VerifyOutput(word, store, views.FoldView, signers)
+		return runs.VerifyOutput(at, store, views.FoldView, signers)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}

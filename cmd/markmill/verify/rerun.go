@@ -13,7 +13,6 @@ import (
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/rerun"
 	"markmill/engine"
-	"markmill/engine/process"
 	"markmill/notebooks/params"
 	"markmill/render/plain"
 	"markmill/render/review"
@@ -143,7 +142,6 @@ func repeat(ctx context.Context, a *program.App, word string, o rerunOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	process.SealDescriptors()
 	ctx, stop := a.Interruptible(ctx)
 	defer stop()
 	var seen *launch.Follower
@@ -154,7 +152,6 @@ func repeat(ctx context.Context, a *program.App, word string, o rerunOptions) (*
 		}
 	}()
 	result, err := rerun.Run(ctx, eng, src, record, rerun.Options{Base: o.base, Given: o.given, Signers: signers,
-		Sealed: func(dir string) error { return a.SignRecord(dir, key) },
 		Sinks: func(plan *engine.Plan) (engine.Sinks, error) {
 			a.Tell("repeating run %s as %s, in a clean clone\n", plan.Request().Rerun.Run, plan.Request().ID)
 			options := launch.Defaults()
@@ -162,9 +159,8 @@ func repeat(ctx context.Context, a *program.App, word string, o rerunOptions) (*
 			if seen, err = launch.Follow(a, options, store.Path(plan.Request().ID)); err != nil {
 				return engine.Sinks{}, err
 			}
-			return engine.Sinks{Views: launch.Views(a, "", nil), Sign: a.SignWith(key),
-				Observers: []engine.Observer{{Event: seen.Event, Output: seen.Output,
-					Unfinished: seen.Progress.Unfinished, Files: launch.Written(a, seen)}}}, nil
+			return launch.Sinks(a, "", nil, nil, key, engine.Observer{Event: seen.Event, Output: seen.Output,
+				Unfinished: seen.Progress.Unfinished, Files: launch.Written(a, seen)}), nil
 		}})
 	var damaged *rerun.DamagedError
 	switch {

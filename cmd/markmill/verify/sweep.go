@@ -13,7 +13,8 @@ import (
 )
 
 // lanesOutput is the directory of the comparison that wrote an output notebook; "" for another file.
-func lanesOutput(p *program.Places, path string) (string, error) {
+func lanesOutput(a *program.App, word string) (string, error) {
+	path := a.Path(word)
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return "", nil
@@ -25,7 +26,7 @@ func lanesOutput(p *program.Places, path string) (string, error) {
 	if m := region.ManifestAtEnd(text); m == nil || m.Lanes == nil {
 		return "", nil
 	}
-	store, _, err := p.Here()
+	store, _, err := a.Here()
 	if err != nil {
 		return "", err
 	}
@@ -61,33 +62,26 @@ func verifyLanes(v *runs.SweepVerification, store runs.Store) {
 }
 
 // verifySweep is verify of a sweep.
-func verifySweep(a *program.App, dir, allowed string, signed, asJSON bool) error {
-	if dir == "" {
-		return nil
-	}
+func verifySweep(a *program.App, dir, allowed string) (out Verified, holds string, err error) {
 	_, src, err := a.Here()
 	if err != nil {
-		return err
+		return out, "", err
 	}
 	signers, err := a.Signers(allowed, engines.RootOf(src))
 	if err != nil {
-		return err
-	}
-	if signed {
-		return program.Usagef("--signed is for runs, and a sweep has no signature: verify its runs")
+		return out, "", err
 	}
 	got, err := runs.VerifySweep(dir, views.FoldView, signers)
 	if err != nil {
-		return err
+		return out, "", err
 	}
 	verifyLanes(got, runs.StoreOfSweep(dir))
-	out := Verified{OK: len(got.Findings) == 0, Findings: append([]runs.Finding{}, got.Findings...), Notes: got.Notes}
+	out = Verified{OK: len(got.Findings) == 0, Findings: append([]runs.Finding{}, got.Findings...), Notes: got.Notes}
 	if got.Sweep != nil {
 		out.Sweep = got.Sweep.Started.SweepID
 	}
-	holds := ""
 	if out.OK {
 		holds = fmt.Sprintf("%s: everything holds (%d rows, %d runs)", out.Sweep, len(got.Sweep.Rows), got.Runs)
 	}
-	return printVerified(a, out, holds, asJSON)
+	return out, holds, nil
 }

@@ -240,8 +240,28 @@ func waiting(job *queue.Job) string {
 	return strings.Join(words, ", ")
 }
 
+// Document is what happened to a job.
+func (c *Client) Document(ctx context.Context, id string) (doc queue.Shown, err error) {
+	h, err := c.Queue.Job(ctx, id)
+	if err != nil {
+		return doc, err
+	}
+	doc = h.Show()
+	if doc.Waits, err = c.Queue.Waits(ctx, &h.Job, time.Now()); err == nil && h.State == queue.StateUnapproved {
+		doc.Asked, err = c.request(ctx, h)
+	}
+	return doc, err
+}
+
 // Show prints what happened to a job.
 func (c *Client) Show(ctx context.Context, id string, asJSON bool) error {
+	if asJSON {
+		doc, err := c.Document(ctx, id)
+		if err != nil {
+			return err
+		}
+		return c.print("job", doc)
+	}
 	h, err := c.Queue.Job(ctx, id)
 	if err != nil {
 		return err
@@ -249,16 +269,6 @@ func (c *Client) Show(ctx context.Context, id string, asJSON bool) error {
 	waits, err := c.Queue.Waits(ctx, &h.Job, time.Now())
 	if err != nil {
 		return err
-	}
-	if asJSON {
-		doc := h.Show()
-		doc.Waits = waits
-		if h.State == queue.StateUnapproved {
-			if doc.Asked, err = c.request(ctx, h); err != nil {
-				return err
-			}
-		}
-		return c.print("job", doc)
 	}
 	state := queue.Job{}
 	for i := range h.Entries {

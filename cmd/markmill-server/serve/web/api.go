@@ -8,27 +8,49 @@ import (
 	"strconv"
 	"time"
 
+	"markmill/cmd/internal/runview"
+	"markmill/cmd/internal/views"
+	"markmill/cmd/markmill/verify"
 	"markmill/runs"
 	"markmill/runs/index"
 )
 
-// apiDocument answers with what a command prints of a run with --json: docs/schemas has its schema.
-func (s *server) apiDocument(command ...string) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if _, err := s.find(r); err != nil {
-			return err
-		}
-		return s.document(w, r, append(command, "--", r.PathValue("id"))...)
-	}
-}
-
-// document answers with the document that a command prints.
-func (s *server) document(w http.ResponseWriter, r *http.Request, args ...string) error {
-	doc, err := s.program.Document(r.Context(), args...)
+// document answers with what a command prints with --json: docs/schemas has its schema.
+func document(w http.ResponseWriter, name string, v any) error {
+	text, err := views.Document(name, v)
 	if err != nil {
 		return err
 	}
-	return give(w, "application/json", doc)
+	return give(w, "application/json", text)
+}
+
+// apiRun answers with what markmill show --json prints.
+func (s *server) apiRun(w http.ResponseWriter, r *http.Request) error {
+	record, err := s.find(r)
+	if err != nil {
+		return err
+	}
+	run, _, err := record.Load()
+	if err != nil {
+		return err
+	}
+	doc, err := runview.Document(s.app, run, record.Path())
+	if err != nil {
+		return err
+	}
+	return document(w, "run", doc)
+}
+
+// apiVerification answers with what markmill verify --json prints.
+func (s *server) apiVerification(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.find(r); err != nil {
+		return err
+	}
+	doc, _, err := verify.Document(s.app, r.PathValue("id"), "", false)
+	if err != nil {
+		return err
+	}
+	return document(w, "verify", doc)
 }
 
 // apiRuns lists runs, with the fields of the list's form.

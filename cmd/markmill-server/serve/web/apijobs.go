@@ -1,11 +1,14 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"time"
 
+	"markmill/cmd/markmill-server/queue/client"
+	"markmill/cmd/markmill/schedule"
 	"markmill/engine/queue"
 	"markmill/notebooks/codec"
 	"markmill/render/digest"
@@ -55,14 +58,16 @@ func (s *server) apiJobs(w http.ResponseWriter, r *http.Request) error {
 // apiJob answers with what markmill queue show --json prints.
 func (s *server) apiJob(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	err := queue.CheckName("the name", id)
-	if err == nil && !s.hasQueue() {
-		err = errNoQueue
+	if err := queue.CheckName("the name", id); err != nil {
+		return refused(http.StatusNotFound, err)
 	}
-	if err == nil {
-		err = s.document(w, r, append(append([]string{"queue", "show", "--json"}, s.Queue...), "--", id)...)
+	doc, err := withQueue(r.Context(), s, func(ctx context.Context, c *client.Client) (queue.Shown, error) {
+		return c.Document(ctx, id)
+	})
+	if err != nil {
+		return err
 	}
-	return refused(http.StatusNotFound, err)
+	return document(w, "job", doc)
 }
 
 // apiSchedules answers with what markmill schedule list --json prints.
@@ -70,7 +75,11 @@ func (s *server) apiSchedules(w http.ResponseWriter, r *http.Request) error {
 	if s.repo == nil {
 		return answer(w, http.StatusOK, map[string]any{"notebooks": []codec.Raw{}})
 	}
-	return s.document(w, r, "schedule", "list", "--json")
+	list, err := schedule.List(r.Context(), s.app)
+	if err != nil {
+		return err
+	}
+	return document(w, "schedule-list", list)
 }
 
 // apiChecks answers with what markmill health digest --since 30d --json prints, and what is muted.

@@ -7,7 +7,6 @@ import (
 	"markmill/notebooks/diff"
 	"markmill/render/html"
 	"markmill/render/sheet"
-	"markmill/runs"
 )
 
 // maxCompared bounds the runs of one comparison.
@@ -25,7 +24,7 @@ func (s *server) compare(w http.ResponseWriter, r *http.Request) error {
 			return refused(http.StatusNotFound, problem("there is no run %s", id))
 		}
 	}
-	look := lookup.Reader{Store: func() (runs.Store, error) { return s.store, nil }}
+	look := s.app.Lookup()
 	var page []byte
 	var err error
 	if len(ids) == 2 && r.URL.Query().Get("how") != "table" {

@@ -216,12 +216,19 @@ func (b *background[T]) find(done chan struct{}, find func(context.Context) (T, 
 	defer close(done)
 	ctx, stop := context.WithTimeout(context.Background(), findTime)
 	defer stop()
-	value, err := find(ctx)
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	if b.finding, b.at, b.err = nil, time.Now(), err; err == nil {
-		b.value = value
-	}
+	var value T
+	var err error
+	defer func() {
+		if fault := recover(); fault != nil { // net/http only catches those of requests
+			err = fmt.Errorf("this is a fault of Markmill: %v", fault)
+		}
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		if b.finding, b.at, b.err = nil, time.Now(), err; err == nil {
+			b.value = value
+		}
+	}()
+	value, err = find(ctx)
 }
 
 // stale has it found again when it is asked for the next time.

@@ -1,12 +1,14 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestHomeIsCut: Home shows so many notebooks, and leads to the others.
@@ -36,5 +38,14 @@ func TestCatchUpOnce(t *testing.T) {
 	if no, is := errors.AsType[*refusal](err); !is || no.status != http.StatusConflict ||
 		!strings.Contains(no.words, "already") {
 		t.Errorf("it ends with %v", err)
+	}
+}
+
+// A fault in what is found in the background does not end the workbench.
+func TestBackgroundFault(t *testing.T) {
+	var b background[int]
+	_, _, err := b.get(0, time.Minute, func(context.Context) (int, error) { panic("no repository") })
+	if err == nil || !strings.Contains(err.Error(), "no repository") {
+		t.Error(err)
 	}
 }

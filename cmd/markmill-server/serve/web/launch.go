@@ -19,6 +19,8 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/internal/child"
+	"markmill/cmd/internal/program"
+	"markmill/cmd/markmill/check"
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
 	"markmill/runs"
@@ -107,8 +109,8 @@ func (s *server) showForm(w http.ResponseWriter, r *http.Request, code int, b *f
 			}
 		}
 		slices.Sort(b.Notebooks)
-	} else if err := s.inspect(r.Context(), b); err != nil && b.Problem == "" {
-		b.Problem = err.Error()
+	} else if err := s.inspect(b); err != nil && b.Problem == "" {
+		b.Problem = program.EscapeLines(err.Error())
 	}
 	show(w, code, "new", s.auth.frame(r, "New run", b))
 	return nil
@@ -131,16 +133,15 @@ func (s *server) inside(name string) error {
 	return nil
 }
 
-func (s *server) inspect(ctx context.Context, b *formBody) error {
+func (s *server) inspect(b *formBody) error {
 	if err := s.inside(b.Notebook); err != nil {
 		return err
 	}
-	doc, err := s.program.Document(ctx, "check", "--show", "--json", "--", "./"+b.Notebook)
-	if err != nil {
-		return err
+	doc, err := check.Inspected(s.app, "./"+b.Notebook)
+	if err == nil {
+		b.Inspected = &doc
 	}
-	b.Inspected = &api.Inspected{}
-	return codec.Unmarshal(doc, b.Inspected)
+	return err
 }
 
 // launch begins the run that the form asks for. Its arguments are the fields param.NAME that are not empty.
@@ -294,15 +295,12 @@ func firstRun(events *os.File) runs.RunID {
 	if err != nil || !bytes.HasSuffix(line, []byte("\n")) {
 		return ""
 	}
-	var event struct {
-		Data struct {
-			RunID runs.RunID `json:"run_id"`
-		} `json:"data"`
-	}
-	if codec.Unmarshal(line, &event) != nil {
+	var event runs.Event
+	var begun runs.RunStartedData
+	if codec.Unmarshal(line, &event) != nil || codec.Unmarshal(event.Data, &begun) != nil {
 		return ""
 	}
-	return event.Data.RunID
+	return begun.RunID
 }
 
 // scratch is a file without a name.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"markmill/cmd/internal/program"
+	"markmill/cmd/markmill/list"
 	"markmill/notebooks/codec"
 	"markmill/runs"
 	"markmill/runs/index"
@@ -15,10 +17,6 @@ import (
 
 // listLength is how many runs a page of the list has.
 const listLength = 50
-
-// statuses are the words of the filter.
-var statuses = []runs.Status{runs.Pass, runs.Fail, runs.Blocked, runs.Partial, runs.Interrupted, runs.Running,
-	runs.Damaged}
 
 // listBody is the data of the list of runs.
 type listBody struct {
@@ -41,7 +39,7 @@ func (b *listBody) Until() int { return b.From + len(b.Items) - 1 }
 func (b *listBody) Value(values map[string]codec.Raw, name string) codec.Raw { return values[name] }
 
 func (s *server) list(w http.ResponseWriter, r *http.Request) error {
-	body := &listBody{Query: r.URL.Query(), Statuses: statuses}
+	body := &listBody{Query: r.URL.Query(), Statuses: list.Statuses}
 	f, skip, err := filterOf(body.Query, time.Now())
 	if err != nil {
 		body.Problem = err.Error()
@@ -75,9 +73,6 @@ func pageAddress(at *url.URL, skip int) string {
 	return at.Path + "?" + q.Encode()
 }
 
-// ages are the units of an age.
-var ages = map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-
 // filterOf reads the fields of the list's form.
 func filterOf(q url.Values, now time.Time) (f index.Filter, skip int, err error) {
 	f = index.Filter{Notebook: strings.TrimSpace(q.Get("notebook")), Limit: listLength}
@@ -88,15 +83,13 @@ func filterOf(q url.Values, now time.Time) (f index.Filter, skip int, err error)
 		f.Skip = skip
 	}
 	for _, word := range q["status"] {
-		if !slices.Contains(statuses, runs.Status(word)) {
+		if !slices.Contains(list.Statuses, runs.Status(word)) {
 			return f, 0, problem("%q is no status", word)
 		}
 		f.Statuses = append(f.Statuses, runs.Status(word))
 	}
-	if text := strings.TrimSpace(q.Get("since")); text != "" {
-		if f.Since, err = sinceOf(text, now); err != nil {
-			return f, 0, err
-		}
+	if f.Since, err = program.TimeOption("since", strings.TrimSpace(q.Get("since")), now); err != nil {
+		return f, 0, err
 	}
 	for _, field := range []struct {
 		name string
@@ -123,16 +116,4 @@ func filterOf(q url.Values, now time.Time) (f index.Filter, skip int, err error)
 		f.Sort = []index.Key{key}
 	}
 	return f, skip, nil
-}
-
-// sinceOf reads a date or an age.
-func sinceOf(text string, now time.Time) (time.Time, error) {
-	if t, err := time.Parse(time.DateOnly, text); err == nil {
-		return t, nil
-	}
-	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
-	if unit := ages[text[len(text)-1]]; err == nil && unit > 0 {
-		return now.Add(-time.Duration(n) * unit), nil
-	}
-	return time.Time{}, problem("since %q: give a date (2026-01-31) or an age: 30m, 12h, 7d, 2w", text)
 }

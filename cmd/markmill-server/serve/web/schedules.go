@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"markmill/cmd/internal/schedules"
+	schedulecmd "markmill/cmd/markmill/schedule"
 	"markmill/engine/schedule"
 	"markmill/notebooks"
-	"markmill/notebooks/codec"
 	"markmill/render/plain"
 	"markmill/runs"
 )
@@ -107,13 +107,11 @@ func (s *server) scheduled(ctx context.Context) (*schedulesBody, error) {
 	if b.None {
 		return b, nil
 	}
-	text, err := s.program.Document(ctx, "schedule", "list", "--json")
-	if err == nil {
-		err = codec.Unmarshal(text, &b.Listing)
-	}
+	list, err := schedulecmd.List(ctx, s.app)
 	if err != nil {
 		return nil, err
 	}
+	b.Listing = *list
 	for _, n := range b.Notebooks {
 		r := scheduledRow{Listed: n, now: time.Now()}
 		r.times, _ = schedule.TimesOf(&notebooks.Schedule{Cron: r.Cron, Timezone: r.Timezone}) // Error says it

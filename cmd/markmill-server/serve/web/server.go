@@ -16,8 +16,8 @@ import (
 
 	"markmill/cmd/internal/child"
 	"markmill/cmd/internal/engines"
+	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/status"
-	"markmill/cmd/internal/workbench"
 	"markmill/cmd/markmill/mcp"
 	"markmill/engine"
 	"markmill/engine/worktree"
@@ -30,7 +30,7 @@ import (
 )
 
 // Options configure the workbench.
-type Options = workbench.Options
+type Options = program.Workbench
 
 // Limits of what a client can take.
 const (
@@ -45,7 +45,8 @@ const (
 
 type server struct {
 	Options
-	program  *child.Program
+	app      *program.App   // reads in the root
+	program  *child.Program // does what is asked for
 	store    runs.Store
 	engine   *engine.Engine   // that reads settings and policies; it runs nothing
 	repo     *worktree.Source // nil outside a repository
@@ -67,14 +68,15 @@ type server struct {
 }
 
 // newServer makes the server of an endpoint. say tells the terminal something.
-func newServer(o Options, d endpoint, say func(string)) (*server, error) {
-	eng, repo, err := engines.New(o.Root)
+func newServer(a *program.App, o Options, d endpoint, say func(string)) (*server, error) {
+	root, repo, err := a.Served(o.Root)
 	if err != nil {
 		return nil, err
 	}
-	root := o.Root
-	if repo != nil {
-		root = repo.Root()
+	app := a.In(root)
+	eng, err := app.Engine(engines.RootOf(repo))
+	if err != nil {
+		return nil, err
 	}
 	o.Root = root
 	var people *tokens
@@ -87,41 +89,34 @@ func newServer(o Options, d endpoint, say func(string)) (*server, error) {
 	if err != nil {
 		return nil, &notebooks.Error{Kind: notebooks.KindOption, Msg: "--role: " + err.Error()}
 	}
-	a := newAuth(d, granted, people, say)
-	a.root, a.user = filepath.Base(root), o.User
-	pushes, err := newHooks(o.Webhook, a)
+	guard := newAuth(d, granted, people, say)
+	guard.root, guard.user = filepath.Base(root), o.User
+	pushes, err := newHooks(o.Webhook, guard)
 	if err != nil {
 		return nil, err
 	}
-	var head worktree.OID
-	if repo != nil {
-		if head, err = repo.Head(); err != nil {
-			return nil, err
-		}
-	}
-	floor, err := engine.NewFloor(head, nil)
+	floor, err := mcp.Floor(repo, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &server{Options: o, hooks: pushes,
+	return &server{Options: o, app: app, hooks: pushes,
 		outdated: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, 1)},
-
-		agents: mcp.NewHTTP(mcp.Options{Program: o.Program, Version: o.Version, Root: root,
+		agents: mcp.NewHTTP(mcp.Options{App: a, Program: o.Program, Root: root,
 			Store: eng.Store(engines.RootOf(repo)).Dir, Floor: string(codec.RawOf(floor))}, agentOf),
 		engine: eng, repo: repo, store: eng.Store(engines.RootOf(repo)), began: time.Now(),
 		program: &child.Program{Path: o.Program, Dir: root, Slots: make(chan struct{}, maxPrograms)},
-		auth:    a}, nil
+		auth:    guard}, nil
 }
 
 // Serve answers until ctx ends. It prints the address to sign in with.
-func Serve(ctx context.Context, stdout io.Writer, o Options) error {
+func Serve(ctx context.Context, a *program.App, stdout io.Writer, o Options) error {
 	d, listener, err := newEndpoint(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
 	var printing sync.Mutex
-	s, err := newServer(o, d, func(words string) {
+	s, err := newServer(a, o, d, func(words string) {
 		printing.Lock()
 		defer printing.Unlock()
 		fmt.Fprintln(stdout, words)
@@ -195,22 +190,14 @@ func (s *server) trusted(next handler) handler {
 	}
 }
 
-// Patterns are the addresses that need a session, with their methods, as net/http.ServeMux has them.
-func Patterns() (list []string) {
+// Patterns are the addresses that need a session, with their methods, as net/http.ServeMux has them, and the role that
+// each needs.
+func Patterns() map[string]string {
+	needs := map[string]string{}
 	for _, r := range (&server{auth: &auth{}}).pages() {
-		list = append(list, r.pattern)
+		needs[r.pattern] = r.needs.String()
 	}
-	return list
-}
-
-// Needs is the role that an address of Patterns needs.
-func Needs(pattern string) string {
-	for _, r := range (&server{auth: &auth{}}).pages() {
-		if r.pattern == pattern {
-			return r.needs.String()
-		}
-	}
-	return ""
+	return needs
 }
 
 // OpenAPI is the description of the addresses for programs.
@@ -262,8 +249,8 @@ func (s *server) pages() []route {
 		}},
 		{"GET /api/v1/runs", read, s.apiRuns},
 		{"POST /api/v1/runs", run, s.launch},
-		{"GET /api/v1/runs/{id}", read, s.apiDocument("show", "--json")},
-		{"GET /api/v1/runs/{id}/verification", read, s.apiDocument("verify", "--json")},
+		{"GET /api/v1/runs/{id}", read, s.apiRun},
+		{"GET /api/v1/runs/{id}/verification", read, s.apiVerification},
 		{"GET /api/v1/jobs", read, s.apiJobs},
 		{"GET /api/v1/jobs/{id}", read, s.apiJob},
 		{"GET /api/v1/schedules", read, s.apiSchedules},

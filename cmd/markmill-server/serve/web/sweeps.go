@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"markmill/cmd/internal/sweep"
+	"markmill/cmd/markmill/diff"
 	"markmill/render/html"
 	"markmill/render/result"
 	"markmill/render/sheet"
@@ -352,5 +353,9 @@ func (s *server) apiSweep(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.findSweep(r); err != nil {
 		return err
 	}
-	return s.document(w, r, "diff", "--values", "--json", "--", r.PathValue("id"))
+	doc, err := diff.Values(s.app, []string{r.PathValue("id")})
+	if err != nil {
+		return err
+	}
+	return document(w, "runs-compare", doc)
 }

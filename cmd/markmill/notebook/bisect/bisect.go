@@ -10,7 +10,6 @@ import (
 
 	"markmill/cmd/api"
 	"markmill/cmd/internal/program"
-	"markmill/cmd/internal/views"
 	"markmill/engine"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
@@ -30,15 +29,12 @@ type Options struct {
 	// Source reads the notebook as of a commit; nil is that of Request for every commit. A notebooks.Error says that
 	// the commit has none that could be read.
 	Source func(commit worktree.OID) ([]byte, error)
-	Anew   bool // runs that are kept do not answer
-	// Sinks are those of each run; nil writes the views.
-	Sinks func() engine.Sinks
-	// Sealed is called with the directory of each run whose record is complete. It may be nil.
-	Sealed func(dir string) error
-	// Testing is called before a run is made, Tested for each commit that was asked. Both may be nil.
+	Anew   bool         // runs that are kept do not answer
+	Sinks  engine.Sinks // of each run
+	// Testing is called before a run is made, Tested for each commit that was asked.
 	Testing func(c worktree.Commit)
 	Tested  func(t Tested, left int) // left: how many commits may still be the first bad one
-	// Note gets what is to be known and stops nothing, such as a record that does not hold. It may be nil.
+	// Note gets what is to be known and stops nothing, such as a record that does not hold.
 	Note func(words string)
 }
 
@@ -239,17 +235,11 @@ func (f *finder) readKept(ctx context.Context) error {
 
 func (f *finder) store() runs.Store { return f.Engine.Store(f.Request.Repository) }
 
-func (f *finder) note(format string, args ...any) {
-	if f.Note != nil {
-		f.Note(fmt.Sprintf(format, args...))
-	}
-}
+func (f *finder) note(format string, args ...any) { f.Note(fmt.Sprintf(format, args...)) }
 
 func (f *finder) tell(t *Tested, left int) {
 	f.result.Tested = append(f.result.Tested, *t)
-	if f.Options.Tested != nil {
-		f.Options.Tested(*t, left)
-	}
+	f.Options.Tested(*t, left)
 }
 
 // askEnds tests both ends: that one is good and the other bad is the caller's claim.
@@ -324,22 +314,11 @@ func (f *finder) test(ctx context.Context, commit worktree.OID) (*Tested, error)
 	if f.askKept(t, plan) {
 		return t, nil
 	}
-	if f.Testing != nil {
-		f.Testing(about)
-	}
+	f.Testing(about)
 	began := time.Now()
-	sinks := engine.Sinks{Views: views.Views()}
-	if f.Sinks != nil {
-		sinks = f.Sinks()
-	}
-	got, err := f.Engine.Run(ctx, plan, sinks)
+	got, err := f.Engine.Run(ctx, plan, f.Sinks)
 	if err != nil {
 		return nil, err
-	}
-	if f.Sealed != nil {
-		if err := f.Sealed(got.Dir); err != nil {
-			return nil, err
-		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

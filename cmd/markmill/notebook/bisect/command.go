@@ -13,7 +13,6 @@ import (
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
 	"markmill/engine"
-	"markmill/engine/process"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
 	"markmill/render/plain"
@@ -76,7 +75,6 @@ func bisect(ctx context.Context, a *program.App, path string, o *bisectOptions) 
 	if err != nil {
 		return err
 	}
-	process.SealDescriptors()
 	ctx, stop := a.Interruptible(ctx)
 	defer stop()
 	found, err := Find(ctx, search)
@@ -166,14 +164,10 @@ func bisection(a *program.App, path string, o *bisectOptions) (search Options, e
 
 // bisectTelling sets what is shown meanwhile, and how records are signed.
 func bisectTelling(a *program.App, search *Options) error {
-	key, err := a.SignKey(search.Engine.Config)
-	if err != nil {
+	var err error
+	if search.Sinks, err = launch.Aside(a, search.Engine); err != nil {
 		return err
 	}
-	search.Sinks = func() engine.Sinks {
-		return launch.Sinks(a, "", nil, nil, key, engine.Observer{Files: launch.Written(a, &launch.Follower{})})
-	}
-	search.Sealed = func(dir string) error { return a.SignRecord(dir, key) }
 	search.Note = func(words string) { a.Tell("markmill: %s\n", plain.OneLine(words)) }
 	live := a.Terminal(a.Stderr)
 	search.Testing = func(c worktree.Commit) {

@@ -2,6 +2,7 @@ package scraps
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -59,26 +60,20 @@ usage.`,
 }
 
 func scraps(a *program.App, opt table.Options, words []string) error {
-	if err := table.SettleTable(a, &opt); err != nil {
-		return err
-	}
-	reader := a.Lookup()
-	places, err := reader.Places(words)
-	if err != nil {
-		return err
-	}
-	rows := sheet.New(sheet.Options{Long: opt.Long, Params: !opt.NoParams, Keep: opt.Keep()})
 	failed := false
-	reader.Scraps(places, rows.Add, func(place string, err error) {
+	made, err := read(a, &opt, words, func(place string, err error) {
 		failed = true
 		sayUnread(a, place, err)
 	})
-	made := rows.Sheet()
+	if err != nil {
+		return err
+	}
 	if opt.JSON {
-		if err := printScraps(a, made); err != nil {
-			return err
+		doc, err := newDocument(made)
+		if err == nil {
+			err = a.PrintJSON("scraps", doc)
 		}
-		return program.PassIf(!failed)
+		return cmp.Or(err, program.PassIf(!failed))
 	}
 	if err := table.WriteSheet(a, made, opt); err != nil {
 		return err
@@ -102,13 +97,36 @@ type ScrapsDocument struct {
 	Elided  int       `json:"elided"`   // values that an output notebook had no room for
 }
 
-func printScraps(a *program.App, made *sheet.Sheet) error {
+func newDocument(made *sheet.Sheet) (ScrapsDocument, error) {
 	var rows bytes.Buffer
-	if err := made.Write(&rows, "json"); err != nil {
-		return err
+	err := made.Write(&rows, "json")
+	return ScrapsDocument{append([]string{}, made.Columns...), rows.Bytes(), made.Left, made.Elided}, err
+}
+
+// Document is what scraps --json prints of words, with the scraps of these names; nil is all. What cannot be read is
+// left out.
+func Document(a *program.App, words, names []string) (doc ScrapsDocument, err error) {
+	made, err := read(a, &table.Options{JSON: true, Names: names}, words, func(string, error) {})
+	if err != nil {
+		return doc, err
 	}
-	return a.PrintJSON("scraps", ScrapsDocument{append([]string{}, made.Columns...), rows.Bytes(), made.Left,
-		made.Elided})
+	return newDocument(made)
+}
+
+// read reads the scraps of what words name. It gives what cannot be read to unread.
+func read(a *program.App, opt *table.Options, words []string, unread func(place string, err error)) (*sheet.Sheet,
+	error) {
+	if err := table.SettleTable(a, opt); err != nil {
+		return nil, err
+	}
+	reader := a.Lookup()
+	places, err := reader.Places(words)
+	if err != nil {
+		return nil, err
+	}
+	rows := sheet.New(sheet.Options{Long: opt.Long, Params: !opt.NoParams, Keep: opt.Keep()})
+	reader.Scraps(places, rows.Add, unread)
+	return rows.Sheet(), nil
 }
 
 // sayUnread prints the error of a place that could not be read.

@@ -35,10 +35,7 @@ type Options struct {
 	Limit time.Duration  // of each run; 0 is the notebook's
 	// Running, which may be nil, is called before each run: it says on what a notebook runs.
 	Running func(notebook, on string)
-	// Sinks gives the sinks of each run; nil: the views of every run. Sealed, which may be nil, is called with the
-	// directory of each run when its record is complete.
-	Sinks  func(plan *engine.Plan) (engine.Sinks, error)
-	Sealed func(dir string) error
+	Sinks   engine.Sinks // of each run
 	// Accepted are findings that a maintainer accepted, besides those of the policy.
 	Accepted []engine.Accepted
 }
@@ -328,7 +325,7 @@ func (r *rounds) run(ctx context.Context, on string, overlay []worktree.Restored
 	}
 	if refused == nil && err == nil {
 		req.Given = append(req.Given, j.Given...)
-		ran, refused, err = retest.RunRequest(ctx, j.eng, req, j.Sinks, j.Sealed)
+		ran, refused, err = retest.RunRequest(ctx, j.eng, req, j.Sinks)
 	}
 	if err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)

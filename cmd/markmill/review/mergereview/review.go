@@ -26,10 +26,9 @@ import (
 // Options configure the runs on the merged tree.
 type Options struct {
 	Given []params.Given // the values of secrets, which nothing stored has
-	// Sinks gives the sinks of each run, before anything of it runs; nil: the views of every run.
-	Sinks func(plan *engine.Plan, on Revision) (engine.Sinks, error)
-	// Sealed, which may be nil, is called with the directory of each run when its record is complete.
-	Sealed func(dir string) error
+	Sinks engine.Sinks   // of each run
+	// Running is called before each run, with the name of the revision.
+	Running func(notebook, on string)
 }
 
 // Revision is a commit, by the name that was given for it.
@@ -258,11 +257,8 @@ func (r *reviewing) run(ctx context.Context, name string, like stored, on Revisi
 	if req.Reverse, _, err = retest.TakeBack(r.merged.Source, t.Files, like.manifest.Changes); err != nil {
 		return broken(err)
 	}
-	var sinks func(*engine.Plan) (engine.Sinks, error)
-	if r.Sinks != nil {
-		sinks = func(plan *engine.Plan) (engine.Sinks, error) { return r.Sinks(plan, on) }
-	}
-	ran, refused, err := retest.RunRequest(ctx, r.eng, req, sinks, r.Sealed)
+	r.Running(name, on.Name)
+	ran, refused, err := retest.RunRequest(ctx, r.eng, req, r.Sinks)
 	if refused != nil {
 		return broken(refused)
 	}

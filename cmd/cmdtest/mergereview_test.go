@@ -1,11 +1,10 @@
 //go:build unix
 
-package api_test
+package cmdtest
 
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,33 +73,6 @@ func sides(dir string) error {
 	return nil
 }
 
-// Find out before a merge what it would break.
-func Example_mergeReview() {
-	dir, err := os.MkdirTemp("", "markmill-example-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := sides(dir); err != nil {
-		log.Fatal(err)
-	}
-	eng, src, err := engines.New(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	r, err := mergereview.Make(context.Background(), eng, src, "main", "feature", mergereview.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(r.Verdict)
-	for _, n := range r.Notebooks {
-		fmt.Println(n.Notebook, n.Base.State, n.Head.State, n.Merged.State, n.Together)
-	}
-	// Output:
-	// fail
-	// task.md green green red true
-}
-
 // What a merge does not touch is not run, a conflict is reported, and the repository is as it was.
 func TestMerges(t *testing.T) {
 	dir := t.TempDir()
@@ -126,10 +98,7 @@ func TestMerges(t *testing.T) {
 	} {
 		made := 0
 		r, err := mergereview.Make(t.Context(), eng, src, c.base, c.head, mergereview.Options{
-			Sinks: func(*engine.Plan, mergereview.Revision) (engine.Sinks, error) {
-				made++
-				return engine.Sinks{Views: views.Views()}, nil
-			}})
+			Sinks: engine.Sinks{Views: views.Views()}, Running: func(_, _ string) { made++ }})
 		gittest.Must(t, err)
 		words := strings.Join(r.Conflicts, " ")
 		for _, n := range r.Notebooks {

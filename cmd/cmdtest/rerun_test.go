@@ -1,6 +1,6 @@
 //go:build unix
 
-package api_test
+package cmdtest
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"markmill/cmd/api"
 	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/rerun"
+	"markmill/cmd/internal/views"
+	"markmill/engine"
 	"markmill/engine/worktree/gittest"
 	"markmill/runs"
 )
@@ -35,27 +37,6 @@ func committed(notebook string) (dir string, remove func()) {
 	return dir, func() { os.RemoveAll(dir) }
 }
 
-// Example_rerun runs a notebook, and repeats the run.
-func Example_rerun() {
-	dir, remove := committed("```sh {#count}\nseq 3 > numbers.txt\ncat numbers.txt\n```\n")
-	defer remove()
-	ctx := context.Background()
-	first, err := api.Run(ctx, filepath.Join(dir, "task.md"), api.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	eng, src, err := engines.New(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	again, err := rerun.Run(ctx, eng, src, runs.At(first.Dir), rerun.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(again.Agrees, again.Run == first.Run.ID, len(again.Differences))
-	// Output: true true 0
-}
-
 // A comparison finds what differs, and says it of the step and of the run.
 func TestRerunCompare(t *testing.T) {
 	dir, remove := committed("```sh {#a}\ncat /proc/sys/kernel/random/uuid > id\n```\n\n```sh {#b}\necho fine\n```\n")
@@ -69,7 +50,8 @@ func TestRerunCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := rerun.Run(ctx, eng, src, runs.At(first.Dir), rerun.Options{})
+	again, err := rerun.Run(ctx, eng, src, runs.At(first.Dir), rerun.Options{
+		Sinks: func(*engine.Plan) (engine.Sinks, error) { return engine.Sinks{Views: views.Views()}, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

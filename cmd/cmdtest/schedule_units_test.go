@@ -1,6 +1,6 @@
 //go:build unix
 
-package api_test
+package cmdtest
 
 import (
 	"context"
@@ -51,8 +51,8 @@ func schedule(t *testing.T, store string, command ...string) *maintenance.Schedu
 		Config: filepath.Join(t.TempDir(), "config")}
 }
 
-// hostile are paths with what means something to cron, shells and systemd.
-var hostile = []string{"/a b", "/50%", "/it's", `/say "x"`, "/a$b$$HOME", `/back\slash\`, "/x;y&z|`id`#1", "/%h%%n",
+// hostilePaths are paths with what means something to cron, shells and systemd.
+var hostilePaths = []string{"/a b", "/50%", "/it's", `/say "x"`, "/a$b$$HOME", `/back\slash\`, "/x;y&z|`id`#1", "/%h%%n",
 	"/é✓", "/~*?["}
 
 // Every other byte of the crontab stays, and each store has one line.
@@ -63,25 +63,26 @@ func TestCrontab(t *testing.T) {
 		t.Fatal(kind, err)
 	}
 	gittest.Must(t, one.Install(maintenance.Crontab)) // there is no crontab yet
-	if text := read(t, tab); strings.Count(text, "\n") != 1 {
+	if text := string(read(t, tab)); strings.Count(text, "\n") != 1 {
 		t.Errorf("%q", text)
 	}
 	const others = "# mine\nMAILTO=me\n\n5 4 * * * other # markmill-prune-0123456789ab x\n0 0 * * * without an end"
 	gittest.Must(t, os.WriteFile(tab, []byte(others), 0o600))
 	gittest.Must(t, one.Install(maintenance.Crontab))
 	gittest.Must(t, two.Install(maintenance.Crontab))
-	both := read(t, tab)
+	both := string(read(t, tab))
 	if !strings.HasPrefix(both, others+"\n") || strings.Count(both, "runs prune") != 2 {
 		t.Errorf("%q", both)
 	}
-	before := strings.Count(read(t, calls), "crontab -\n")
+	before := strings.Count(string(read(t, calls)), "crontab -\n")
 	gittest.Must(t, one.Install(maintenance.Crontab))
-	if now := read(t, tab); now != both || strings.Count(read(t, calls), "crontab -\n") != before {
+	if now := string(read(t, tab)); now != both || strings.Count(string(read(t, calls)), "crontab -\n") != before {
 		t.Errorf("installing again changed it: %q", now)
 	}
 	one.Command = append(one.Command, "--repo", "/elsewhere")
 	gittest.Must(t, one.Install(maintenance.Crontab))
-	if now := read(t, tab); strings.Count(now, one.Name()) != 1 || !strings.Contains(now, "--repo /elsewhere # ") {
+	if now := string(read(t, tab)); strings.Count(now, one.Name()) != 1 ||
+		!strings.Contains(now, "--repo /elsewhere # ") {
 		t.Errorf("%q", now)
 	}
 	if kind, err := one.Remove(); kind != maintenance.Crontab || err != nil {
@@ -90,8 +91,8 @@ func TestCrontab(t *testing.T) {
 	if kind, err := two.Installed(); kind != maintenance.Crontab || err != nil {
 		t.Error("the other's line is gone", kind, err)
 	}
-	if _, err := two.Remove(); err != nil || read(t, tab) != others+"\n" {
-		t.Errorf("%v: %q", err, read(t, tab))
+	if _, err := two.Remove(); err != nil || string(read(t, tab)) != others+"\n" {
+		t.Errorf("%v: %q", err, string(read(t, tab)))
 	}
 	if kind, err := two.Remove(); kind != "" || err != nil {
 		t.Error(kind, err)
@@ -110,7 +111,7 @@ func TestCrontabUnread(t *testing.T) {
 	if _, err := s.Remove(); err == nil {
 		t.Error("no error")
 	}
-	if read(t, tab) != "1 2 3 4 5 mine\n" || strings.Contains(read(t, calls), "crontab -\n") {
+	if string(read(t, tab)) != "1 2 3 4 5 mine\n" || strings.Contains(string(read(t, calls)), "crontab -\n") {
 		t.Error("it was written")
 	}
 }
@@ -145,7 +146,7 @@ func cronCommand(line, cron string) string {
 func TestCrontabQuoting(t *testing.T) {
 	program := filepath.Join(t.TempDir(), `o'd=%d "$x" \p`)
 	gittest.Must(t, os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s\\n' \"$MARKMILL_DIR\" \"$@\"\n"), 0o755))
-	for _, path := range hostile {
+	for _, path := range hostilePaths {
 		s := &maintenance.Schedule{Store: path, Command: []string{program, "--repo", path},
 			Env: []string{"MARKMILL_DIR=" + path}}
 		files, err := s.Files(maintenance.Crontab)
@@ -183,7 +184,8 @@ func TestSystemd(t *testing.T) {
 	if err != nil || len(entries) != 4 {
 		t.Error(entries, err)
 	}
-	if text := read(t, calls); strings.Count(text, "systemctl --user enable --now "+one.Name()+".timer\n") != 2 {
+	if text := string(read(t, calls)); strings.Count(text, "systemctl --user enable --now "+one.Name()+
+		".timer\n") != 2 {
 		t.Error(text)
 	}
 	gittest.Must(t, os.WriteFile(filepath.Join(units, "mine.timer"), nil, 0o600))
@@ -192,7 +194,8 @@ func TestSystemd(t *testing.T) {
 	if kind, err := one.Installed(); kind != maintenance.Crontab || err != nil {
 		t.Error(kind, err)
 	}
-	if text := read(t, calls); !strings.Contains(text, "systemctl --user disable --now "+one.Name()+".timer\n") {
+	if text := string(read(t, calls)); !strings.Contains(text, "systemctl --user disable --now "+one.Name()+
+		".timer\n") {
 		t.Error(text)
 	}
 	if kind, err := two.Remove(); kind != maintenance.Systemd || err != nil {
@@ -201,7 +204,7 @@ func TestSystemd(t *testing.T) {
 	if entries, err := os.ReadDir(units); err != nil || len(entries) != 1 || entries[0].Name() != "mine.timer" {
 		t.Error(entries, err)
 	}
-	if read(t, tab) == "" {
+	if string(read(t, tab)) == "" {
 		t.Error("the line of the other store is gone")
 	}
 }
@@ -241,7 +244,7 @@ func TestInteropSystemdUnits(t *testing.T) {
 		}
 		return string(out)
 	}
-	for _, path := range hostile {
+	for _, path := range hostilePaths {
 		program := filepath.Join(t.TempDir(), strings.ReplaceAll(path, "/", ""), "markmill")
 		gittest.Must(t, os.MkdirAll(filepath.Dir(program), 0o755))
 		gittest.Must(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755))

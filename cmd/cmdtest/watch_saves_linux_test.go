@@ -1,10 +1,9 @@
 //go:build linux
 
-package api_test
+package cmdtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,8 +21,8 @@ import (
 	"markmill/runs"
 )
 
-// ceiling bounds every wait: it is reached only when something hangs.
-const ceiling = time.Minute
+// watchCeiling bounds every wait: it is reached only when something hangs.
+const watchCeiling = time.Minute
 
 // session is a watched notebook of two steps: test fails unless lib/size is below 20. It waits for lib/gate first if
 // that says so.
@@ -37,7 +36,7 @@ type session struct {
 const steps = "```sh {#prepare}\necho ready\n```\n\n```sh {#test .test}\n" +
 	"if grep -q shut lib/gate; then sleep 600; fi\ntest $(cat lib/size) -lt 20\n```\n"
 
-func begin(t *testing.T) *session {
+func beginWatch(t *testing.T) *session {
 	s := &session{Repository: gittest.New(t), states: make(chan watch.State, 100), ended: make(chan error, 1)}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	s.put("task.md", steps)
@@ -50,9 +49,29 @@ func begin(t *testing.T) *session {
 	s.commit("base")
 	ctx, stop := context.WithCancelCause(t.Context())
 	s.stop = stop
+	eng, src, err := engines.New(s.Dir)
+	gittest.Must(t, err)
+	eng.Source, eng.Beside = src, func(name string) bool { return watch.Temporary(filepath.Base(name)) }
+	apart := []string{eng.Cache, engine.ApartFolder(eng.Cache, eng.Getenv)}
 	go func() {
 		s.ended <- watch.Notebook(ctx, watch.Options{Notebook: filepath.Join(s.Dir, "task.md"), User: "ann",
-			Tell: func(state watch.State) { s.states <- state }})
+			Source: src,
+			Tell:   func(state watch.State) { s.states <- state },
+			Own: func(file string) bool {
+				return slices.ContainsFunc(apart, func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
+			},
+			Run: func(ctx context.Context, b watch.Beginning) (*engine.Result, error) {
+				source, err := os.ReadFile(filepath.Join(s.Dir, "task.md"))
+				if err != nil {
+					return nil, err
+				}
+				plan, _, err := watch.Plan(ctx, eng, engine.Request{Path: filepath.Join(s.Dir, "task.md"),
+					Source: source, Repository: src.Root(), Dirty: engine.DirtyInclude}, b)
+				if err != nil {
+					return nil, err
+				}
+				return eng.Run(ctx, plan, engine.Sinks{Views: views.Views()})
+			}})
 	}()
 	t.Cleanup(func() {
 		stop(nil)
@@ -97,7 +116,7 @@ func (s *session) state() watch.State {
 		return state
 	case err := <-s.ended:
 		s.Fatal("it ended: ", err)
-	case <-time.After(ceiling):
+	case <-time.After(watchCeiling):
 		s.Fatal("nothing happened")
 	}
 	panic("unreachable")
@@ -118,7 +137,7 @@ func (s *session) next() watch.State {
 
 // Every way in which editors save is noticed, and the run that follows sees what was saved.
 func TestSaves(t *testing.T) {
-	s := begin(t)
+	s := beginWatch(t)
 	size := func(n int) string { return fmt.Sprintln(n) }
 	for i, save := range []struct {
 		how string
@@ -187,7 +206,7 @@ func TestSaves(t *testing.T) {
 // A save that no step has read, that Git ignores, or that changes nothing begins no run. The next one begins at the
 // step that read the file, and carries the others.
 func TestOnlyInputs(t *testing.T) {
-	s := begin(t)
+	s := beginWatch(t)
 	s.put("many/1", "another text\n")
 	s.put("noise.log", "ignored\n")
 	s.put("lib/size", "1\n")
@@ -217,7 +236,7 @@ func TestOnlyInputs(t *testing.T) {
 
 // A run that failed may have looked for a file that comes later, or comes back: no run sees what was not found.
 func TestFileThatWasMissing(t *testing.T) {
-	s := begin(t)
+	s := beginWatch(t)
 	s.remove("lib/size")
 	if got := s.next().Result.Run.Status(); got != runs.Fail {
 		t.Fatal(got)
@@ -235,7 +254,7 @@ func TestFileThatWasMissing(t *testing.T) {
 // A long session makes forks of the last whole run, and no chain of them: the record of a fork has the journals of all
 // runs before it.
 func TestForks(t *testing.T) {
-	s := begin(t)
+	s := beginWatch(t)
 	for i := range 3 {
 		s.put("lib/size", fmt.Sprintln(2+i))
 		got := s.next().Result
@@ -271,7 +290,7 @@ func (s *session) records() int {
 // sleeping waits until the step test has begun in a run that goes on: it has read lib/gate, or is about to.
 func (s *session) sleeping() {
 	s.Helper()
-	for until := time.Now().Add(ceiling); time.Now().Before(until); time.Sleep(time.Millisecond) {
+	for until := time.Now().Add(watchCeiling); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		journals, err := filepath.Glob(filepath.Join(s.Dir, ".markmill", "runs", "*", "events.jsonl"))
 		gittest.Must(s, err)
 		for _, journal := range journals {
@@ -289,7 +308,7 @@ func (s *session) sleeping() {
 // A save during a run ends it, with a whole record that says so, and the next run begins. The end of the context ends a
 // run in the same way.
 func TestSaveDuringRun(t *testing.T) {
-	s := begin(t)
+	s := beginWatch(t)
 	s.put("lib/gate", "shut\n")
 	s.sleeping()
 	s.put("lib/gate", "open\n")
@@ -327,7 +346,7 @@ func TestSaveDuringRun(t *testing.T) {
 
 // A notebook with a mistake does not end the watch.
 func TestMistake(t *testing.T) {
-	s := begin(t)
+	s := beginWatch(t)
 	s.put("task.md", "```sh {#a}\n```\n\n```sh {#a}\n```\n")
 	for {
 		if state := s.state(); state.Ended {
@@ -340,17 +359,6 @@ func TestMistake(t *testing.T) {
 	s.put("task.md", steps)
 	if state := s.next(); state.Result.Run.Status() != runs.Pass {
 		t.Error(state.Result.Run.Status())
-	}
-}
-
-func TestOutsideOfRepository(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "task.md")
-	gittest.Must(t, os.WriteFile(file, []byte(steps), 0o600))
-	ctx, stop := context.WithTimeout(t.Context(), ceiling)
-	defer stop()
-	err := watch.Notebook(ctx, watch.Options{Notebook: file})
-	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no Git repository") {
-		t.Error(err)
 	}
 }
 
