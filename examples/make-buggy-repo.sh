@@ -43,6 +43,9 @@ if __name__ == "__main__":
 PY
 
 git init --quiet --initial-branch=main
+git config user.name Example
+git config user.email example@localhost
+git config commit.gpgSign false
 git add .
-git -c user.name=Example -c user.email=example@localhost -c commit.gpgSign=false commit --quiet --message "Expand ranges"
+git commit --quiet --message "Expand ranges"
 echo "made $dir; try: markmill run examples/fix-a-bug.md --repo $dir"
