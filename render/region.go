@@ -216,7 +216,7 @@ func (r *stepRegion) diff() error {
 		return fmt.Errorf("step %q: %w", r.rec.Planned.ID, err)
 	}
 	to := &r.rest
-	if strings.Count(e.Head+e.Tail, "\n") <= openDiff && !r.failed() {
+	if strings.Count(e.Head+e.Tail, "\n") <= openDiff && !r.failed() && len(r.broke) == 0 {
 		to = &r.Buffer
 	}
 	safe.WriteExcerpt(to, "diff {.diff}", e, r.rec.Patch.Patch, r.rec.Patch.Digest)

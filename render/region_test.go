@@ -3,6 +3,7 @@ package render
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"markmill/notebooks/markdown"
 	"markmill/render/safe"
@@ -45,6 +46,33 @@ func TestHarmless(t *testing.T) {
 	} {
 		if harmless(page) != want {
 			t.Errorf("%q: %v", page, !want)
+		}
+	}
+}
+
+// TestShortDiffIsOpen: a diff of at most 20 lines stands open, unless all of the step is folded.
+func TestShortDiffIsOpen(t *testing.T) {
+	for _, c := range []struct {
+		lines int
+		front string
+		open  bool
+	}{{20, "", true}, {21, "", false}, {3, "---\noutput: folded\n---\n", false}} {
+		nb, err := markdown.Parse("task.md", []byte(c.front+"```bash {#a}\n```\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newDir(nb)
+		rec := d.ends(0, runs.StepPassed, 0, "printed\n", "")
+		d.MapFS["steps/01-a/patch.diff"] = &fstest.MapFile{Data: []byte("--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n" +
+			strings.Repeat("+x\n", c.lines-3))}
+		rec.Patch = &runs.PatchData{Patch: "steps/01-a/patch.diff", Files: []runs.ChangedFile{{Path: "f"}}}
+		out, err := Output(runs.OutputFile, nb, d.run, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(out)
+		if diff, fold := strings.Index(text, "```diff"), strings.Index(text, "<details>"); (diff < fold) != c.open {
+			t.Errorf("%d lines, %q:\n%s", c.lines, c.front, text)
 		}
 	}
 }

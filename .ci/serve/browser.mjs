@@ -180,6 +180,8 @@ try {
   await Promise.all([page.waitForNavigation(), page.click(".entry button")]);
   await ended(page, "failed");
   await until("the alert was sent", async () => { await open("/checks"); return (await text()).includes("delivered"); });
+  await page.setViewport({ width: 1280, height: 900 });
+  check(await page.evaluate(() => document.querySelector(".strip.days").getBoundingClientRect().width) > 100, "the strip of days has no width");
   await press("/checks", "/checks/mute", { until: "2h", reason: "the disk is being replaced" });
   check((await text()).includes("critical"), "muting hides the state");
 

@@ -267,7 +267,9 @@ func TestServe(t *testing.T) {
 		}
 	}
 	_, page = d.get(run)
-	for _, words := range []string{"passed", "a b &amp; c 4", "new.txt", "answer", "Run again"} {
+	// The results are those of the static page, with code and change.
+	for _, words := range []string{"passed", "a b &amp; c 4", "new.txt", "answer", "Run again", "<h1>Lines</h1>",
+		`<span class="tk">for</span> i`, `<details class="file"`} {
 		if !strings.Contains(page, words) {
 			t.Errorf("the page of the run has no %q", words)
 		}
@@ -279,6 +281,10 @@ func TestServe(t *testing.T) {
 		if code, page := d.get(path); code != http.StatusOK || !strings.Contains(page, words) {
 			t.Errorf("%s: %d, and no %q", path, code, words)
 		}
+	}
+	if code, page := d.get("/nowhere"); code != http.StatusNotFound || !strings.Contains(page, `href="/runs"`) ||
+		!strings.Contains(page, "there is no page /nowhere") {
+		t.Errorf("a page that is not there: %d\n%s", code, page)
 	}
 	// The change is put onto the checkout, and the run is rejected, with a reason.
 	if code, to, text := d.post(run+"/apply", url.Values{}); code != http.StatusSeeOther || to != run {
@@ -342,6 +348,12 @@ func TestServeActs(t *testing.T) {
 	again := d.launch(url.Values{"notebook": {"gated.md"}})
 	if list := d.live(again, "", 0); printed(t, list, "go") != "never\n" {
 		t.Errorf("the approved run: %v", list)
+	}
+	if _, page := d.get(gated); !strings.Contains(page, "Approved by") || !strings.Contains(page, "A run has used it") {
+		t.Error("the page does not say that the approval was used")
+	}
+	if _, page := d.get("/approvals"); strings.Contains(page, gated) {
+		t.Error("the request whose approval was used is among the approvals")
 	}
 
 	code, fork, text := d.post(again+"/fork", url.Values{"step": {"go"}})

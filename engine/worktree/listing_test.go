@@ -85,6 +85,8 @@ func TestOpened(t *testing.T) {
 		{"bash", "go test", "docs", "*.csv :go :python Makefile"},
 		{"python", "import a", ".", "*.csv :python Makefile"},
 		{"python", "import a", "docs", ""},
+		{"python", "import json, os.path\nfrom datetime import date", ".", ":python"}, // only modules are looked for
+		{"python", "import json, pandas", ".", "*.csv :python Makefile"},
 		{"python", "from pathlib import Path\nlen(list(Path().iterdir()))", ".", ""},
 		{"python", "!ls", ".", ""},
 		{"r", "list.files()", ".", ""},

@@ -153,8 +153,8 @@ func (p *book) took(id string) (words []string) {
 	if p.run != nil {
 		for i := range p.run.Steps {
 			s := &p.run.Steps[i]
-			if string(s.Planned.ID) == id && !s.StartedAt.IsZero() && !s.FinishedAt.IsZero() {
-				words = append(words, render.Duration(s.FinishedAt.Sub(s.StartedAt)))
+			if string(s.Planned.ID) == id && s.Finished != nil && s.Step != nil {
+				words = append(words, render.Duration(time.Duration(s.Finished.DurationNS)))
 			}
 		}
 	}

@@ -30,7 +30,8 @@ type jupyterPage struct {
 
 // Jupyter renders the page of a Jupyter notebook, with its outputs. files and run are as Notebook has them.
 func Jupyter(nb *ipynb.Notebook, files fs.FS, run *runs.Run) *Made {
-	p := jupyterPage{book: book{page: newPage(nb.Name, files), run: run, steps: map[notebooks.StepID]string{}}, nb: nb, counts: map[state][]int{}, order: true,
+	p := jupyterPage{book: book{page: newPage(nb.Name, files), run: run, steps: map[notebooks.StepID]string{}}, nb: nb,
+		counts: map[state][]int{}, order: true,
 		lang: nb.NamedLanguage(), names: nb.StepNames()}
 	if !nb.Rerun() {
 		p.manifest = nb.Manifest()

@@ -25,8 +25,8 @@ type notebookPage struct {
 }
 
 // Notebook renders the page of a source or an output notebook. name is its name on the page; files is its folder,
-// nil if its pictures are not available, and run the run that left it, nil where that is not known. Mistakes in the source are returned as markdown.Parse reports them;
-// damaged outputs are reported on the page.
+// nil if its pictures are not available, and run the run that left it, nil where that is not known. Mistakes in the
+// source are returned as markdown.Parse reports them; damaged outputs are reported on the page.
 func Notebook(name string, src []byte, files fs.FS, run *runs.Run) (*Made, error) {
 	stripped := region.Strip(name, src)
 	nb, err := markdown.Parse(name, stripped.Source)

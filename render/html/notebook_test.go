@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"golang.org/x/net/html"
 	"pgregory.net/rapid"
@@ -16,6 +17,7 @@ import (
 	"markmill/notebooks"
 	"markmill/notebooks/markdown"
 	"markmill/notebooks/region"
+	"markmill/runs"
 )
 
 // output returns an output notebook of a source: the body of each step's region by its id.
@@ -297,5 +299,33 @@ func TestSamePage(t *testing.T) {
 	b, err2 := plainPage("x.md", src, hostileFiles("x"))
 	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(a, b) {
 		t.Errorf("two pages differ, or: %v", err)
+	}
+}
+
+// The top of the page of a run says when it began, how long it took, of which commit it was, and its id; each step has
+// its time. Checks are a row of their own.
+func TestAboutTheRun(t *testing.T) {
+	began := time.Date(2026, 11, 28, 14, 6, 0, 0, time.UTC)
+	step := runs.StepRecord{Step: &runs.StepStartedData{}, Finished: &runs.StepFinishedData{DurationNS: 1.5e9}}
+	step.Planned.ID = "a"
+	run := &runs.Run{ID: "20261128T140600Z-x-1a2b", StartedAt: began, FinishedAt: began.Add(90 * time.Second),
+		Steps: []runs.StepRecord{step}}
+	run.Started.SourcePath, run.Contract.BaseCommit = "nb/x.md", "6a5f5dcc74560b1fd8c26cf78745d1bd8e8c327b"
+	src := output(t, "```bash {#a}\ntrue\n```\n", "pass", map[string]string{"a": "<sub>✓ <code>a</code></sub>\n\n" +
+		"```json {.scraps}\n{\"check:disk\": {\"state\": \"ok\"}, \"total\": 3}\n```\n"},
+		notebooks.ManifestStep{ID: "a", Status: "pass"})
+	made, err := Notebook("x.out.md", src, nil, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"2026-11-28 14:06 UTC", "took 1m30s", "<code>nb/x.md</code>",
+		"<code>6a5f5dcc74</code>", "<code>20261128T140600Z-x-1a2b</code>", "<span>1.5s</span>", "<th>Checks</th>", "<code>disk</code>",
+		"<th>Scraps</th>"} {
+		if !strings.Contains(string(made.Page), words) {
+			t.Errorf("the page has no %q", words)
+		}
+	}
+	if inner := made.Steps["a"]; !strings.Contains(inner, "true") || strings.Contains(inner, "<summary") {
+		t.Errorf("the part of the step: %q", inner)
 	}
 }

@@ -132,3 +132,23 @@ func TestForms(t *testing.T) {
 		t.Errorf("%+v, %v", table, err)
 	}
 }
+
+// Notebooks that have no column in common are tables of their own, and a check is its state.
+func TestPartsOfATable(t *testing.T) {
+	raw := func(s string) codec.Raw { return codec.Raw(s) }
+	s := &Sheet{Columns: []string{"notebook", "status", "a", "b", "check:disk"}, Rows: [][]codec.Raw{
+		{raw(`"x1"`), raw(`"pass"`), raw("1"), nil, raw(`{"state":"ok","value":3}`)},
+		{raw(`"y"`), raw(`"pass"`), nil, raw("2"), nil},
+		{raw(`"z"`), raw(`"fail"`), nil, nil, nil},
+		{raw(`"x2"`), raw(`"pass"`), raw("3"), nil, nil},
+	}}
+	var b strings.Builder
+	if err := s.Write(&b, "table"); err != nil {
+		t.Fatal(err)
+	}
+	want := "notebook  status  a  check:disk\nx1        pass    1  ok\nx2        pass    3\n\n" +
+		"notebook  status  b\ny         pass    2\n\nnotebook  status\nz         fail\n"
+	if got := b.String(); got != want {
+		t.Errorf("\n%s\nwant\n%s", got, want)
+	}
+}

@@ -93,13 +93,13 @@ var StripGroups = []Group{
 var ReviewGroups = []Group{
 	{"The verdict", []string{"fail-on", "require", "merge"}},
 	{"The base's judges", []string{"judge", "judge-limit", "show-judges", "accept", "reason", "parameters"}},
-	{"What is compared", []string{"all", "tolerance"}},
+	{"What is compared", []string{"repo", "all", "tolerance"}},
 	{"What is printed", []string{"markdown", "json", "html", "explain", "max-bytes"}},
 }
 
 // listGroups are those of list.
 var listGroups = []Group{
-	{"Which runs", []string{"notebook", "status", "param", "scrap", "since", "until", "base", "limit", "sort"}},
+	{"Which runs", []string{"repo", "notebook", "status", "param", "scrap", "since", "until", "base", "limit", "sort"}},
 	{"Other answers", []string{"stats", "query", "format", "output", "timeout"}},
 	{"What is printed", []string{"json"}},
 }

@@ -189,8 +189,8 @@ func CompareFolders(a, b *Folder, how diff.Options) (*FoldersDiff, error) {
 	return out, nil
 }
 
-// pairOf reads and compares what stands at a path of two folders; nil of a text that is no notebook. An output that only
-// the second folder has is compared with its source in the first, which has not run.
+// pairOf reads and compares what stands at a path of two folders; nil of a text that is no notebook. An output that
+// only the second folder has is compared with its source in the first, which has not run.
 func pairOf(p string, folders []*Folder, how diff.Options) (*Pair, error) {
 	var docs [2]*diff.Document
 	var source string // of an output

@@ -85,8 +85,8 @@ func exchangeCommand(a *program.App,
 		}
 		ctx, stop := program.UntilInterrupted(c.Context())
 		defer stop()
-		e := exchange.Exchange{Store: store, Source: src, Remote: program.WordOr(words, ""), Max: max << 20, Signers: signers,
-			Tell: a.Tell}
+		e := exchange.Exchange{Store: store, Source: src, Remote: program.WordOr(words, ""), Max: max << 20,
+			Signers: signers, Tell: a.Tell}
 		result, err := do(e, ctx, ids)
 		if errors.Is(err, context.Canceled) {
 			a.Tell("markmill: interrupted\n")

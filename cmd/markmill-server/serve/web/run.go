@@ -129,7 +129,8 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 		return nil, err
 	}
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
-		Notebook: cmp.Or(folded.Started.SourcePath, folded.Started.Notebook), Causes: folded.Causes(), Params: folded.Contract.Parameters,
+		Notebook: cmp.Or(folded.Started.SourcePath, folded.Started.Notebook), Causes: folded.Causes(),
+		Params: folded.Contract.Parameters,
 		Data: result.RunData(folded, record), Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
 	if folded.Completed == nil && !b.Alive {
 		b.Status = runs.Interrupted
@@ -227,8 +228,8 @@ func stepState(step runs.StepRecord, alive bool) (class, mark, words string) {
 	case step.Finished == nil && step.Planned.Action != runs.ActionSkip:
 		return "skip", "·", "not reached"
 	}
-	if mark, words = result.Verdict(step); step.Finished != nil && !step.StartedAt.IsZero() {
-		words += " · " + took(step.FinishedAt.Sub(step.StartedAt))
+	if mark, words = result.Verdict(step); step.Finished != nil && step.Step != nil {
+		words += " · " + took(time.Duration(step.Finished.DurationNS))
 	}
 	if class = string(step.Status()); class == string(runs.StepAllowed) {
 		class = "pass"
