@@ -282,18 +282,7 @@ func (p *jupyterPage) manifestRows(w *writer) {
 	w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(result.TestsWords(m), "tests: ")))
 	w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(result.ChangedWords(m)))
 	dataRow(w, m)
-	params := listed{heading: "Parameters", noun: "parameter", columns: 2}
-	for _, param := range m.Parameters {
-		if params.more() {
-			given := markup("")
-			if param.Given {
-				given = ` <span class="tag">given</span>`
-			}
-			params.put(`<tr><td><code>%s</code></td><td>%s%s</td></tr>`,
-				cleanLine(param.Name), p.value(param.Value), given)
-		}
-	}
-	params.end(w)
+	p.paramRows(w, nil, m.Parameters)
 	var scraps []scrap
 	for _, s := range m.Scraps {
 		scraps = append(scraps, scrap{name: s.Name, value: s.Value})

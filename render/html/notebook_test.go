@@ -319,7 +319,8 @@ func TestAboutTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, words := range []string{"2026-11-28 14:06 UTC", "took 1m30s", "<code>nb/x.md</code>",
-		"<code>6a5f5dcc74</code>", "<code>20261128T140600Z-x-1a2b</code>", "<span>1.5s</span>", "<th>Checks</th>", "<code>disk</code>",
+		"<code>6a5f5dcc74</code>",
+		"<code>20261128T140600Z-x-1a2b</code>", "<span>1.5s</span>", "<th>Checks</th>", "<code>disk</code>",
 		"<th>Scraps</th>"} {
 		if !strings.Contains(string(made.Page), words) {
 			t.Errorf("the page has no %q", words)

@@ -52,6 +52,13 @@ func (f *fileChange) note() markup {
 	return note(words)
 }
 
+// Patch renders a patch as it is on pages of notebooks; name says where the whole of a long one is. The result is safe
+// on a page.
+func Patch(name, text string) string {
+	shown, _ := newPage(name, nil).diff(text)
+	return string(shown)
+}
+
 // diff renders a patch by file, with long files folded.
 func (p *page) diff(text string) (markup, []fileChange) {
 	head, tail, gone := p.budget.cut(text)

@@ -1,8 +1,6 @@
 package html
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"markmill/notebooks"
@@ -92,7 +90,7 @@ func (p *notebookPage) summary(st state, words string) markup {
 		p.changeRow(&rows)
 		dataRow(&rows, p.manifest)
 	}
-	p.paramRows(&rows)
+	p.paramRows(&rows, p.nb.Params, p.used)
 	var scraps []scrap
 	for _, s := range p.nb.Steps {
 		if r := p.results[s.ID]; r != nil {
@@ -268,11 +266,13 @@ func (p *notebookPage) changeRow(w *writer) {
 // maxListed bounds the rows of a list at the top.
 const maxListed = 100
 
-// paramRows lists the parameters with the values used, else their defaults.
-func (p *notebookPage) paramRows(w *writer) {
-	used, given := map[string]codec.Raw{}, map[string]bool{}
-	for _, m := range p.used {
-		used[m.Name], given[m.Name] = m.Value, m.Given
+// paramRows lists the parameters that are declared with the values used, else their defaults, and then other values.
+func (p *page) paramRows(w *writer, declared []notebooks.Param, values []notebooks.ManifestParam) {
+	used, given := map[string]codec.Raw{}, map[string]markup{}
+	for _, m := range values {
+		if used[m.Name] = m.Value; m.Given {
+			given[m.Name] = ` <span class="tag">given</span>`
+		}
 	}
 	list := listed{heading: "Parameters", noun: "parameter", columns: 3}
 	row := func(name string, value markup, help string) {
@@ -281,15 +281,12 @@ func (p *notebookPage) paramRows(w *writer) {
 				cleanLine(help))
 		}
 	}
-	for _, param := range p.nb.Params {
+	for _, param := range declared {
 		value := markup(`<span class="dim">required</span>`)
 		v, ok := used[param.Name]
 		switch {
 		case ok:
-			value = p.value(v)
-			if given[param.Name] {
-				value += ` <span class="tag">given</span>`
-			}
+			value = p.value(v) + given[param.Name]
 		case param.HasDefault:
 			value = p.value(param.Default.JSON())
 		case param.DefaultSrc != "":
@@ -300,8 +297,10 @@ func (p *notebookPage) paramRows(w *writer) {
 		delete(used, param.Name)
 		row(param.Name, value, param.Help)
 	}
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		row(name, p.value(used[name])+` <span class="tag">given</span>`, "")
+	for _, m := range values {
+		if v, left := used[m.Name]; left {
+			row(m.Name, p.value(v)+given[m.Name], "")
+		}
 	}
 	list.end(w)
 }

@@ -67,7 +67,7 @@ func Heat(title, xAxis, yAxis string, xs, ys []string, rows [][]float64) ([]byte
 			}
 		}
 	}
-	const half = 3 // of a digit's width
+	const half = 3                                        // of a digit's width
 	o.ValuesLabel.Distance = -half * wide / max(1, cells) // the library begins a label in the middle of its cell
 	o.ValuesLabel.LabelFormatter = func(_ int, _ string, v float64) (string, *charts.LabelStyle) {
 		style := &charts.LabelStyle{FontStyle: charts.FontStyle{FontColor: charts.ColorBlack}}

@@ -188,45 +188,31 @@ func (s *Sheet) brief(n, i, most int) string {
 	return brief(v, most) + s.mark(n, i)
 }
 
-// parts are the rows as tables of their own, where they have no column in common but those that all have. Rows without
-// such a column stand in the last one.
+// parts are the rows as tables of their own, where they have no column in common but those that all have.
 func (s *Sheet) parts() (parts []*Sheet) {
 	if s.marks != nil {
 		return []*Sheet{s}
 	}
 	var columns []map[int]bool // of each part
-	rest := &Sheet{Columns: s.Columns}
 	for _, row := range s.Rows {
-		at := -1
 		own := map[int]bool{}
 		for i, v := range row {
 			if !empty(v) && !slices.Contains(first, s.Columns[i]) {
 				own[i] = true
 			}
 		}
-		if len(own) == 0 {
-			rest.Rows = append(rest.Rows, row)
-			continue
-		}
-		for k := len(parts) - 1; k >= 0; k-- {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(own)), func(i int) bool { return columns[k][i] }) {
-				continue
+		at := slices.IndexFunc(columns, func(part map[int]bool) bool {
+			shared := len(own) == 0 && len(part) == 0
+			for i := range own {
+				shared = shared || part[i]
 			}
-			if at >= 0 { // the row joins two parts
-				parts[k].Rows = append(parts[k].Rows, parts[at].Rows...)
-				maps.Copy(columns[k], columns[at])
-				parts, columns = slices.Delete(parts, at, at+1), slices.Delete(columns, at, at+1)
-			}
-			at = k
-		}
+			return shared
+		})
 		if at < 0 {
 			at, parts, columns = len(parts), append(parts, &Sheet{Columns: s.Columns}), append(columns, map[int]bool{})
 		}
 		parts[at].Rows = append(parts[at].Rows, row)
 		maps.Copy(columns[at], own)
-	}
-	if len(rest.Rows) > 0 || len(parts) == 0 {
-		parts = append(parts, rest)
 	}
 	return parts
 }

@@ -45,7 +45,7 @@ type runBody struct {
 	Steps    []stepRow
 	Params   []runs.ParamData
 	Files    []runs.ChangedFile
-	Patch    []patchLine
+	Patch    template.HTML
 	Cut      bool // the patch is longer than what is shown
 	Data     []result.DataRow
 	Scraps   []runs.ScrapData
@@ -83,9 +83,6 @@ type streamTail struct {
 	Skipped int64 // bytes before
 	offset  int64 // where the live stream goes on
 }
-
-// patchLine is a line of a diff.
-type patchLine struct{ Class, Text string }
 
 // bar is a span of the trace, in thousandths of the run's time.
 type bar struct {
@@ -131,7 +128,7 @@ func (s *server) runBody(r *http.Request, record *runs.Record) (*runBody, error)
 	b := &runBody{Run: folded, Status: folded.Status(), Alive: alive && folded.Completed == nil,
 		Notebook: cmp.Or(folded.Started.SourcePath, folded.Started.Notebook), Causes: folded.Causes(),
 		Params: folded.Contract.Parameters,
-		Data: result.RunData(folded, record), Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
+		Data:   result.RunData(folded, record), Scraps: folded.Scraps(), Output: record.Has(folded.OutputFile())}
 	if folded.Completed == nil && !b.Alive {
 		b.Status = runs.Interrupted
 	}
@@ -257,33 +254,21 @@ func (t *streamTail) read(record *runs.Record, name string) {
 	t.Skipped, t.offset, t.Text = from, from+int64(len(text)), child.Plain(text)
 }
 
-// readPatch reads the change of a run.
-func readPatch(record *runs.Record) (lines []patchLine, cut bool) {
+// readPatch renders the change of a run; "" where there is none.
+func readPatch(record *runs.Record) (shown template.HTML, cut bool) {
 	file, err := record.Open(runs.PatchFile)
 	if err != nil {
-		return nil, false
+		return "", false
 	}
 	defer file.Close()
 	text, _ := io.ReadAll(io.LimitReader(file, maxPatch+1))
 	if cut = len(text) > maxPatch; cut {
 		text = text[:maxPatch]
 	}
-	hunk := false
-	for line := range strings.Lines(string(text)) {
-		class := "dl"
-		switch {
-		case strings.HasPrefix(line, "diff --git "):
-			class, hunk = "dl df", false
-		case strings.HasPrefix(line, "@@"):
-			class, hunk = "dl dh", true
-		case hunk && strings.HasPrefix(line, "+"):
-			class = "dl da"
-		case hunk && strings.HasPrefix(line, "-"):
-			class = "dl dd"
-		}
-		lines = append(lines, patchLine{class, plain.Line([]byte(strings.TrimRight(line, "\r\n")))})
+	if len(text) == 0 {
+		return "", false
 	}
-	return lines, cut
+	return template.HTML(html.Patch(runs.PatchFile, string(text))), cut
 }
 
 // bars are the spans of a run's trace.
