@@ -144,7 +144,7 @@ func (p *book) begin(l stepLine, source string, folded bool) {
 
 // end ends what begin began.
 func (p *book) end(id string) {
-	p.steps[notebooks.StepID(id)] = p.body.String()[p.inner:]
+	p.steps[notebooks.StepID(id)] = focusable(p.body.String()[p.inner:])
 	p.body.put("</details>\n")
 }
 

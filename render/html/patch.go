@@ -56,8 +56,11 @@ func (f *fileChange) note() markup {
 // on a page.
 func Patch(name, text string) string {
 	shown, _ := newPage(name, nil).diff(text)
-	return string(shown)
+	return focusable(string(shown))
 }
+
+// focusable lets keys scroll code on pages of others, which have no script of ours.
+func focusable(part string) string { return strings.ReplaceAll(part, "<pre>", `<pre tabindex="0">`) }
 
 // diff renders a patch by file, with long files folded.
 func (p *page) diff(text string) (markup, []fileChange) {
