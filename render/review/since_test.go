@@ -178,7 +178,7 @@ c.md c.out.md outdated lib changed (read by step one)
 d.md d.out.md unknown noatime
 e.md e.out.md blocked its run is blocked
 f.md f.out.md edited line 7: step "one": the region of this step was edited: its digest is another
-g.md  missing never run
+g.md  missing no output here
 h.md h.out.md missing it is in HEAD, and not here
 i.md current
 j.md j.out.md outdated j.md changed: the text between the steps
