@@ -15,7 +15,8 @@ text = (clone / "README.md").read_text()
 
 # Fences that other stages run (test, npm), and lines that show another program.
 ELSEWHERE = {"go test ./...", "papermill    in.ipynb out.ipynb -p alpha 0.6"}
-# Commands of the text: the folder where each runs, and what runs; None is another stage's, or named without being typed.
+# Commands of the text: the folder where each runs, and what runs; None is another stage's, or named without being
+# typed.
 RANGES, PAPER = scratch / "ranges", scratch / "paper"
 INLINE = {
     "markmill": None,
@@ -32,8 +33,8 @@ INLINE = {
     "markmill queue submit": (RANGES, "markmill queue submit fix.md"),
     "markmill serve": (RANGES, "{ timeout 5 markmill serve || [ $? = 124 ]; } | grep -m 1 ^Open"),
     "markmill verify": (RANGES, "markmill verify"),
-    "markmill resume": (RANGES, "printf '```bash {#a}\\nfalse\\n```\\n' >r.md; ! markmill run r.md; sed -i s/false/true/ r.md; "
-                        "markmill resume"),
+    "markmill resume": (RANGES, "printf '```bash {#a}\\nfalse\\n```\\n' >r.md; ! markmill run r.md; "
+                        "sed -i s/false/true/ r.md; markmill resume"),
     "markmill run README.md README.out.md": None,
     "markmill status --gate": None,
 }
@@ -84,4 +85,5 @@ for command, how in INLINE.items():
 example = re.search(r"^`````markdown\n(.*?)^`````$", text, re.M | re.S)[1]
 if example not in (scratch / "fixed.md").read_text():
     sys.exit("README.md shows a region that no run writes so")
-print(f"{len(blocks)} fences and {sum(1 for how in INLINE.values() if how)} commands of the text ran as they are written")
+count = sum(1 for how in INLINE.values() if how)
+print(f"{len(blocks)} fences and {count} commands of the text ran as they are written")
