@@ -218,7 +218,7 @@ func data(f *notebooks.Front, n *yaml.Node) error {
 		case "keep":
 			err = oneOf(value, &f.DataKeep, "passed", "always")
 		default:
-			err = fmt.Errorf("unknown key %s; known: paths, keep", quote(key.Value))
+			err = unknownWord("key", key.Value, "paths", "keep")
 		}
 		if err != nil {
 			return err
@@ -249,6 +249,12 @@ func boolean(n *yaml.Node, to **bool) error {
 	return nil
 }
 
+// unknownWord is the error for a word that is none of the known ones.
+func unknownWord(what, word string, known ...string) error {
+	return fmt.Errorf("unknown %s %s; %s", what, quote(word),
+		cmp.Or(notebooks.DidYouMean(word, known), "known are "+strings.Join(known, ", ")))
+}
+
 // oneOf reads one of some words. YAML reads on and off as truth values: they are words here, and so are true and false.
 func oneOf(n *yaml.Node, to *string, words ...string) error {
 	v := scalar(n)
@@ -258,7 +264,7 @@ func oneOf(n *yaml.Node, to *string, words ...string) error {
 			return nil
 		}
 	}
-	hint := didYouMean(v, words)
+	hint := notebooks.DidYouMean(v, words)
 	if hint != "" {
 		hint = "; " + hint
 	}
@@ -305,7 +311,7 @@ func limits(f *notebooks.Front, n *yaml.Node) error {
 		case "bytes":
 			f.Limits.Bytes, err = size(value)
 		default:
-			return fmt.Errorf("unknown limit %s; known are files, lines, bytes", quote(key))
+			return unknownWord("limit", key, "files", "lines", "bytes")
 		}
 		if err != nil || count < 0 {
 			return fmt.Errorf("%s: expected a whole number, got %s", key, quote(value))
@@ -326,7 +332,7 @@ func resources(f *notebooks.Front, n *yaml.Node) error {
 		to, err := cmp.Or(sizes[key], counts[key]), error(nil)
 		switch {
 		case to == nil:
-			return fmt.Errorf("unknown resource %s; known are memory, processes, file-size, open-files", quote(key))
+			return unknownWord("resource", key, "memory", "processes", "file-size", "open-files")
 		case sizes[key] != nil:
 			*to, err = size(value)
 		default:
@@ -346,7 +352,7 @@ func require(f *notebooks.Front, n *yaml.Node) error {
 	known := []string{"diff", "tests", "clean", "approval"}
 	for _, word := range f.Require {
 		if !slices.Contains(known, word) {
-			return fmt.Errorf("unknown requirement %s; known are %s", quote(word), strings.Join(known, ", "))
+			return unknownWord("requirement", word, known...)
 		}
 	}
 	return nil
@@ -377,7 +383,7 @@ func normalizeRules(f *notebooks.Front, n *yaml.Node) error {
 				case "replace":
 					rule.Replace = value
 				default:
-					return fmt.Errorf("unknown key %s; known are name, pattern, replace", quote(item.Content[i].Value))
+					return unknownWord("key", item.Content[i].Value, "name", "pattern", "replace")
 				}
 			}
 			if rule.Pattern == "" {
