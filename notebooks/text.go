@@ -115,8 +115,9 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// NearMiss returns the known name that a word must be a slip of, or "": one so close that the word means nothing else. It begins with the same letter, and one slip is between them, or two in a name of 8 letters. In a name of less
-// than 5 letters no other letter may stand for one: "rest" and "text" are words.
+// NearMiss returns the known name that a word must be a slip of, or "": one so close that the word means nothing else.
+// It begins with the same letter, and one slip is between them, or two in a name of 8 letters. In a name of less than 5
+// letters no other letter may stand for one: "rest" and "text" are words.
 func NearMiss(word string, known []string) string {
 	near := Suggest(word, known)
 	a, b := foldName(word), foldName(near)

@@ -68,7 +68,7 @@ type RerunData struct {
 // ViewsVersion is the version of the output notebook, the report and the test log that this program makes of a record.
 // Raise it when one of them changes: those of older records can then not be made again byte for byte, and verification
 // compares less.
-const ViewsVersion = 3
+const ViewsVersion = 4
 
 // LocalOutput returns the path of the output notebook; "" if there is none, or if it is at an address (s3://…), beside
 // which nothing is staged.

@@ -179,10 +179,11 @@ func TestNearMisses(t *testing.T) {
 		}
 		t.Errorf("%s:\n%s\nexpected\n%s", c.info, got, c.want)
 	}
-	for src, want := range map[string]string{ // the words of other tools, and of files without a step, are theirs
+	for src, want := range map[string]string{ // words in files of other tools, and in those without a step
 		"---\nformat: html\n---\n\n```{python}\n#| tags: [tset]\n```\n": "W n.md:6:4: the tag .tset has " +
 			"no meaning; did you mean .test?\n1",
-		"```bash test\n```\n": "W n.md:1:9: the fence is not a step: \"test\" stands outside of braces; write {.test}\n0",
+		"```bash test\n```\n": "W n.md:1:9: the fence is not a step: \"test\" stands outside of braces; " +
+			"write {.test}\n0",
 	} {
 		if got := reported(src); got != want {
 			t.Errorf("%q:\n%s\nexpected\n%s", src, got, want)

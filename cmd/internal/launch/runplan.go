@@ -221,9 +221,7 @@ func summarize(a *program.App, r *endedRun, o *Options) {
 			}
 		}
 	}
-	for _, c := range r.Run.Causes() {
-		a.Line(r.Run.Located(c.Blocker).Line())
-	}
+	runview.TellCauses(a, r.Run)
 	r.watch.Progress.Done(terminal.Summary(r.Run, files.Short(r.Dir), a.Colour(a.Stderr)))
 	if !o.JSON {
 		shown := r.output

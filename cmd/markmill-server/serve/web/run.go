@@ -213,7 +213,7 @@ func stepState(step runs.StepRecord, alive bool) (class, mark, words string) {
 	case step.Finished == nil && step.Planned.Action != runs.ActionSkip:
 		return "skip", "·", "not reached"
 	}
-	mark, words = result.Verdict(step)
+	mark, words = result.StepLine(step)
 	if class = string(step.Status()); class == string(runs.StepAllowed) {
 		class = "pass"
 	}
