@@ -62,6 +62,9 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 	first.Blocker = run.Located(first.Blocker)
 	c := &Cause{Code: first.Code, Step: first.Step, File: run.Started.Notebook, Words: first.Message,
 		Fix: first.Advice()}
+	if c.Fix == "" && run.Resumable() {
+		c.Fix = "markmill resume " + string(run.ID) + " goes on from there"
+	}
 	var led []Consequence
 	for _, r := range reasons[1:] {
 		if r.Consequence {

@@ -30,13 +30,10 @@ func IsAlmost(w *notebooks.Error) bool {
 // almost tells of a word that is a slip of a known one: a warning, which refuse makes a mistake.
 func (r *parser) almost(at int, id notebooks.StepID, msg, hint string) {
 	r.warn(at, id, msg, hint)
-	r.near = append(r.near, r.nb.Warnings[len(r.nb.Warnings)-1])
-}
-
-// declaresAlmost remembers what was told last if it is of the tag parameters.
-func (r *parser) declaresAlmost(tag string) {
-	if tag == notebooks.TagParameters && r.nb.AlmostParams == nil {
-		r.nb.AlmostParams = r.near[len(r.near)-1]
+	w := r.nb.Warnings[len(r.nb.Warnings)-1]
+	r.near = append(r.near, w)
+	if strings.Contains(hint, "."+notebooks.TagParameters) {
+		r.nb.AlmostParams = cmp.Or(r.nb.AlmostParams, w)
 	}
 }
 
@@ -73,7 +70,6 @@ func (r *parser) almostParameters(in *info) bool {
 	for _, w := range words {
 		if nearTag(w.text) == notebooks.TagParameters && (in.form == notebooks.FormNative || len(words) == 2) {
 			r.almost(w.at, "", noParams+": "+quote(w.text)+" is not its tag", "write ```"+in.word+" {.parameters}")
-			r.declaresAlmost(notebooks.TagParameters)
 			return true
 		}
 	}
@@ -148,19 +144,22 @@ func (r *parser) checkConditions() {
 		}
 		at := r.optionAt[option{s, "if"}]
 		for _, n := range e.Names() {
-			near := notebooks.NearMiss(n.Name, params)
+			what, known := "parameter ", params
 			switch {
-			case n.Root == expr.Steps && !slices.Contains(ids, n.Name):
-				r.almost(at, s.ID, "if: there is no step "+quote(n.Name), notebooks.DidYouMean(n.Name, ids))
-			case n.Root == expr.Steps || n.Defined || n.Root != expr.Scraps && slices.Contains(params, n.Name):
-			case n.Root == expr.Params && !unread:
-				r.almost(at, s.ID, "if: there is no parameter "+quote(n.Name),
-					cmp.Or(notebooks.DidYouMean(n.Name, params), "declare it, or ask with "+n.Ask()))
-			case n.Root == expr.Params || before(n.Name):
-			case n.Root == "" && n.Parts && notebooks.NearMiss(n.Name, expr.Roots) != "":
-				r.almost(at, s.ID, "if: nothing is called "+quote(n.Name), notebooks.DidYouMean(n.Name, expr.Roots))
-			case n.Root == "" && near != "":
-				r.almost(at, s.ID, "if: nothing is called "+quote(n.Name), "did you mean "+near+"?")
+			case n.Root == expr.Steps:
+				what, known = "step ", ids
+			case n.Parts:
+				known = slices.Concat(params, expr.Roots)
+			}
+			near := notebooks.DidYouMean(n.Name, known)
+			switch certain := n.Root == expr.Params || n.Root == expr.Steps; {
+			case n.Defined, n.Root != expr.Scraps && slices.Contains(known, n.Name), n.Root == expr.Params && unread,
+				!certain && before(n.Name):
+			case certain:
+				r.almost(at, s.ID, "if: there is no "+what+quote(n.Name),
+					cmp.Or(near, "declare it, or ask with "+n.Ask()))
+			case n.Root == "" && notebooks.NearMiss(n.Name, known) != "":
+				r.almost(at, s.ID, "if: nothing is called "+quote(n.Name), near)
 			default:
 				r.warn(at, s.ID, "if: no step before this one names a scrap "+quote(n.Name),
 					"record it first, or ask with "+n.Ask())
@@ -179,14 +178,11 @@ func (r *parser) checkAlmostLanguage(f *blocks.Fence) {
 	word, _, _ = strings.Cut(word, "}")
 	word, _, _ = strings.Cut(strings.TrimSpace(word), " ")
 	const short = 5 // {note} is no slip of node
-	if len(word) < short || len(word) > 12 || notebooks.IsLanguage(word) || !isVariable(word) {
+	if len(word) < short || notebooks.IsLanguage(word) || !isVariable(word) {
 		return
 	}
-	for _, lang := range notebooks.Languages() {
-		if len(lang) >= short && notebooks.EditDistance([]rune(strings.ToLower(word)), []rune(lang)) == 1 {
-			r.warn(f.Info.Start, "", NoStep+": the language "+quote(word)+" is not known", "did you mean {"+lang+"}?")
-			return
-		}
+	if near := notebooks.NearMiss(word, notebooks.Languages()); len(near) >= short {
+		r.warn(f.Info.Start, "", NoStep+": the language "+quote(word)+" is not known", "did you mean {"+near+"}?")
 	}
 }
 

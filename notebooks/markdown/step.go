@@ -164,7 +164,6 @@ func (r *parser) checkTag(s *notebooks.Step, t mark, lang string) {
 	}
 	if near := nearTag(t.text); near != "" {
 		r.almost(t.at, s.ID, fmt.Sprintf("the tag .%s has no meaning", t.text), fmt.Sprintf("did you mean .%s?", near))
-		r.declaresAlmost(near)
 	}
 }
 

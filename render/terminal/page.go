@@ -107,7 +107,7 @@ func (p Page) verdict(out *sheet) {
 	status := runs.Status(p.Doc.Status)
 	title := plain.Escape(p.Doc.Name)
 	if p.Run != nil {
-		out.printf("%s\n", Summary(p.Run, "", p.Color))
+		out.text("", Summary(p.Run, "", p.Color), "")
 		title = shown(p.Run.Started.Notebook)
 	} else if status == "" {
 		out.printf("%s\n", paint("○ never run", yellow, p.Color))
@@ -118,7 +118,7 @@ func (p Page) verdict(out *sheet) {
 		}
 		words := result.Verdict(m)
 		words[0] = paint(words[0], inkOf(string(status)), p.Color)
-		out.printf("%s\n", strings.Join(words, " · "))
+		out.text("", strings.Join(words, " · "), "")
 	}
 	facts := []string{title}
 	if p.Run != nil {

@@ -89,6 +89,11 @@ func commitOutput(file *outfile.File, output string, id runs.RunID, complete boo
 	return nil
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func isDevice(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular()
