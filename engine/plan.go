@@ -173,7 +173,7 @@ func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) 
 	})
 	var err error
 	p.bound, err = params.Bind(req.Path, nb.Params, req.Given, params.Options{AllowUnknown: req.AllowUnknown,
-		IsName: p.isName, Unread: params.Unread(&nb), Almost: p.almostParams(), Getenv: e.Getenv, MissingSecrets: true})
+		IsName: p.isName, Unread: params.Unread(&nb), Almost: nb.AlmostParams, Getenv: e.Getenv, MissingSecrets: true})
 	errs.add(err)
 	errs.add(p.maskSecrets(e))
 	errs.add(p.checkText(e))
@@ -198,14 +198,6 @@ func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) 
 		return p, err
 	}
 	return p, p.carry(ctx, e) // the sandbox is decided: it is part of the environment
-}
-
-// almostParams is what is wrong with a fence that almost declares parameters, where no mistake says it.
-func (p *Plan) almostParams() *notebooks.Error {
-	if slices.Contains(p.notebook.Refused, p.notebook.AlmostParams) {
-		return nil
-	}
-	return p.notebook.AlmostParams
 }
 
 // goOn reads the run that this one resumes or is a fork of, and checks that it can be.
@@ -265,8 +257,7 @@ func (p *Plan) missingPrograms(e *Engine) (list notebooks.ErrorList) {
 			continue
 		}
 		told[s.Kernel.Name()] = true
-		missing := (*notebooks.Error)(nil)
-		if errors.As(kernel.Missing(s.Kernel.Name(), e.env("PATH")), &missing) {
+		if missing := kernel.Missing(s.Kernel.Name(), e.env("PATH")); missing != nil {
 			missing.File, missing.Line, missing.Col, missing.Step = p.request.Path, s.Line, 1, s.ID
 			list = append(list, missing)
 		}

@@ -27,7 +27,7 @@ type Notebook struct {
 	Fences          []Part   // of Markdown: every fence at the top level, whether it runs or not, in order
 	Warnings        []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
 	Refused         []*Error // mistakes with which no run begins; readers of older records take them
-	AlmostParams    *Error   // what is wrong with a fence that almost declares parameters; nil without one
+	AlmostParams    *Error   // the warning of a fence that almost declares parameters; nil without one
 	DefaultLanguage string   // of steps that name none, and of the values that a run is given; see SetDefaultLanguage
 
 	places *Places // of Source; nil where no reader of this package made it

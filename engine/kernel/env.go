@@ -60,13 +60,13 @@ func (o *Options) lookProgram(kernel, name string, env []string) (string, error)
 }
 
 // Missing returns an error if the program that a built-in kernel starts by its name is not on a PATH.
-func Missing(name, path string) error {
-	if _, ok := Lookup(name); !ok {
-		return nil
+func Missing(name, path string) (missing *notebooks.Error) {
+	program := cmp.Or(map[string]string{"python": "python3"}[name], name)
+	if _, ok := Lookup(name); ok {
+		_, err := (&Options{}).lookProgram(name, program, []string{"PATH=" + path})
+		errors.As(err, &missing)
 	}
-	program := map[string]string{"python": "python3"}[name]
-	_, err := (&Options{}).lookProgram(name, cmp.Or(program, name), []string{"PATH=" + path})
-	return err
+	return missing
 }
 
 func executable(path string) error {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -130,16 +131,7 @@ func Vacuous(key string, value *yaml.Node) error {
 }
 
 // frontNames are suggested, and listed, for an unknown key.
-var frontNames = []string{
-	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid",
-	"artifacts", "limits", "require",
-	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
-	"copy", "deps",
-	"data", "tree", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability",
-	"allow_errors", "interrupt_on_timeout",
-	"headline", "output",
-	"reads", "inputs", "reuse", "pick", "steps", "proof", "singleton",
-}
+var frontNames = append(slices.Sorted(maps.Keys(frontKeys)), "params", "output")
 
 func isOn(n *yaml.Node, to *bool) error {
 	var on *bool

@@ -42,7 +42,7 @@ func (r *parser) almost(at int, id notebooks.StepID, msg, hint string) {
 func (r *parser) refuse() {
 	nb := r.nb
 	if nb.Form == notebooks.FormNative && (len(nb.Steps) > 0 || len(nb.Params) > 0) {
-		nb.Refused = append(nb.Refused, r.near...)
+		nb.Refused, nb.AlmostParams = append(nb.Refused, r.near...), nil
 		nb.Warnings = slices.DeleteFunc(nb.Warnings,
 			func(w *notebooks.Error) bool { return slices.Contains(r.near, w) })
 	}
