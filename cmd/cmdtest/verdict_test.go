@@ -23,7 +23,7 @@ func (c *closed) remedied(run *runs.Run, code, terminal string) {
 	if n := strings.Count(terminal, strings.SplitN(says, "\n", 2)[0]); n != 1 {
 		c.t.Errorf("the terminal says %d times %q:\n%s", n, says, terminal)
 	}
-	if advice := cause.Advice(); advice == "" && !strings.Contains(says, "; ") && cause.Rule == "" &&
+	if cause.Advice() == "" && runs.Fix(code) == "" && cause.Step != "" &&
 		!strings.Contains(terminal, "\n  resume  markmill resume last\n") {
 		c.t.Errorf("nothing says what to do:\n%s", terminal)
 	}
