@@ -254,19 +254,11 @@ func singleton(f *notebooks.Front, n *yaml.Node) error {
 	} else if n.Kind != yaml.MappingNode {
 		return errors.New("expected a key, or {key: KEY, overlap: " + strings.Join(notebooks.Overlaps, "|") + "}")
 	}
-	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
-		var err error
-		switch key, value := n.Content[i].Value, resolve(n.Content[i+1]); key {
-		case "key":
-			err = setText(value, &s.Key)
-		case "overlap":
-			err = oneOf(value, &s.Overlap, notebooks.Overlaps...)
-		default:
-			err = fmt.Errorf("unknown member %s; known are key, overlap", quote(key))
-		}
-		if err != nil {
-			return err
-		}
+	if err := members(n, map[string]func(*yaml.Node) error{
+		"key":     func(value *yaml.Node) error { return setText(value, &s.Key) },
+		"overlap": func(value *yaml.Node) error { return oneOf(value, &s.Overlap, notebooks.Overlaps...) },
+	}); err != nil {
+		return err
 	}
 	if s.Key == "" {
 		return errors.New("the key is missing: jobs of the same key are not run at the same time")

@@ -202,17 +202,19 @@ func data(f *notebooks.Front, n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return patterns(n, &f.Data)
 	}
+	return members(n, map[string]func(value *yaml.Node) error{
+		"paths": func(value *yaml.Node) error { return patterns(value, &f.Data) },
+		"keep":  func(value *yaml.Node) error { return oneOf(value, &f.DataKeep, "passed", "always") },
+	})
+}
+
+// members reads a mapping whose keys are known.
+func members(n *yaml.Node, read map[string]func(value *yaml.Node) error) error {
 	for key, value := range pairsOf(n) {
-		var err error
-		switch key.Value {
-		case "paths":
-			err = patterns(resolve(value), &f.Data)
-		case "keep":
-			err = oneOf(value, &f.DataKeep, "passed", "always")
-		default:
-			err = unknownWord("key", key.Value, "paths", "keep")
+		if read[key.Value] == nil {
+			return unknownWord("key", key.Value, slices.Sorted(maps.Keys(read))...)
 		}
-		if err != nil {
+		if err := read[key.Value](value); err != nil {
 			return err
 		}
 	}
@@ -365,18 +367,12 @@ func normalizeRules(f *notebooks.Front, n *yaml.Node) error {
 		case yaml.ScalarNode:
 			rule.Name = item.Value
 		case yaml.MappingNode:
-			for i := 0; i+1 < len(item.Content); i += 2 {
-				value := scalar(resolve(item.Content[i+1]))
-				switch item.Content[i].Value {
-				case "name":
-					rule.Name = value
-				case "pattern":
-					rule.Pattern = value
-				case "replace":
-					rule.Replace = value
-				default:
-					return unknownWord("key", item.Content[i].Value, "name", "pattern", "replace")
-				}
+			text := func(to *string) func(*yaml.Node) error {
+				return func(value *yaml.Node) error { return setText(value, to) }
+			}
+			if err := members(item, map[string]func(*yaml.Node) error{"name": text(&rule.Name),
+				"pattern": text(&rule.Pattern), "replace": text(&rule.Replace)}); err != nil {
+				return err
 			}
 			if rule.Pattern == "" {
 				return want
