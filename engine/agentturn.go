@@ -116,7 +116,7 @@ func (t *turn) finish(events []runs.AgentData) error {
 	for _, e := range events {
 		if e.Kind == runs.AgentEnd {
 			e.Files = files
-			if marker, err := t.run.mark(e.Code, t.step.ID, e.Why, agentFix(e.Code)); err != nil {
+			if marker, err := t.run.mark(e.Code, t.step.ID, e.Why, runs.Fix(e.Code)); err != nil {
 				return err
 			} else if marker != nil {
 				e.Files = append(e.Files, *marker)
@@ -126,23 +126,6 @@ func (t *turn) finish(events []runs.AgentData) error {
 		t.event(e)
 	}
 	return t.err
-}
-
-// agentFix is what helps against a code.
-func agentFix(code string) string {
-	switch code {
-	case runs.CodeProviderAuth:
-		return "check the credentials that markmill.yaml names for the agent"
-	case runs.CodeProviderTimeout:
-		return "raise the step's timeout=, or start: and idle: of the agent in markmill.yaml"
-	case runs.CodeProviderRateLimited:
-		return "run it again later"
-	case runs.CodeProviderProtocol, runs.CodeProviderFailed:
-		return "read the raw logs in backend/, and check the agent's endpoint and version"
-	case runs.CodeProviderReasoningOnly, runs.CodeProviderRefused:
-		return "say in the prompt what is to be done, or request another backend"
-	}
-	return ""
 }
 
 // providerCode is why an agent's turn was no success, as a blocker; "" if it was, or for other steps.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/mail"
@@ -107,10 +108,7 @@ func (p *Plan) unknownTargets(e *Engine) (warnings []*notebooks.Error) {
 	known := slices.Sorted(maps.Keys(e.Config.Alerts))
 	for _, name := range p.notebook.Front.Alerts.To {
 		if !slices.Contains(known, name) {
-			hint := "write alerts: {" + name + ": {webhook: …}} there"
-			if near := notebooks.Suggest(name, known); near != "" {
-				hint = "did you mean " + near + "?"
-			}
+			hint := cmp.Or(notebooks.DidYouMean(name, known), "write alerts: {"+name+": {webhook: …}} there")
 			warnings = append(warnings, &notebooks.Error{Kind: notebooks.KindOption, File: p.request.Path, Line: 1,
 				Msg: fmt.Sprintf("alerts: to: %q is no target of %s here", name, ConfigFile), Hint: hint})
 		}

@@ -236,12 +236,9 @@ func checkKeys(file string, n *yaml.Node, at string, keys map[string][]string) e
 			if open {
 				next = at + ".*"
 			} else if known != nil && !slices.Contains(known, k.Value) {
-				e := &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: k.Line, Col: k.Column,
-					Msg: fmt.Sprintf("unknown key %q; known here: %s", k.Value, strings.Join(known, ", "))}
-				if near := notebooks.Suggest(k.Value, known); near != "" {
-					e.Hint = fmt.Sprintf("did you mean %s?", near)
-				}
-				return e
+				return &notebooks.Error{Kind: notebooks.KindOption, File: file, Line: k.Line, Col: k.Column,
+					Msg:  fmt.Sprintf("unknown key %q; known here: %s", k.Value, strings.Join(known, ", ")),
+					Hint: notebooks.DidYouMean(k.Value, known)}
 			}
 			if err := checkKeys(file, v, next, keys); err != nil {
 				return err

@@ -48,12 +48,8 @@ func (p *Plan) selectSteps() error {
 
 // noStep is the error of an option that names a step which the notebook does not have.
 func noStep(flag, id string, ids []string) *notebooks.Error {
-	e := &notebooks.Error{Kind: notebooks.KindOption,
+	return &notebooks.Error{Kind: notebooks.KindOption, Hint: notebooks.DidYouMean(id, ids),
 		Msg: fmt.Sprintf("%s: no step has the id %q; steps: %s", flag, id, strings.Join(ids, ", "))}
-	if near := notebooks.Suggest(id, ids); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	return e
 }
 
 // bounds are the indices of --from and --until. The error names every option with a step that does not exist.

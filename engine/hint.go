@@ -29,7 +29,7 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 	if words := r.fileHint(s, done); words != "" {
 		return words
 	}
-	if words := r.refusedByOverlay(done); words != "" {
+	if words := cmp.Or(r.refusedByOverlay(done), pipeHint(done)); words != "" {
 		return words
 	}
 	for _, u := range r.plan.unset() {
@@ -45,6 +45,23 @@ func (r *run) hint(s *PlannedStep, done *runs.StepFinishedData) string {
 		lacks = append(lacks, lackWords(dir))
 	}
 	return strings.Join(lacks, "; ")
+}
+
+// lastOfPipeline is a pipeline whose last command does not fail.
+var lastOfPipeline = lazyregexp.New(`\|\s*(?:cat|cut|head|less|sort|tail|tee|tr|uniq|wc)\b[^|]*$`)
+
+// pipeHint explains why a pipeline failed whose last command did not.
+func pipeHint(done *runs.StepFinishedData) string {
+	const sigpipe = 128 + 13
+	switch c := done.Failed; {
+	case c == nil || !lastOfPipeline.MatchString(c.Command):
+		return ""
+	case done.Exit == sigpipe:
+		return "SIGPIPE: the last command of the pipeline ended before the one that writes to it, and a step has " +
+			"pipefail set; allow it with || true, or write strict: false in the front matter"
+	}
+	return "a step has pipefail set: the pipeline fails with any of its commands; allow it with || true, or write " +
+		"strict: false in the front matter"
 }
 
 // missingKey is what Python and Julia print for a name that a mapping does not have.
@@ -202,8 +219,8 @@ func (r *run) refused(name string) string {
 		return fmt.Sprintf("the sandbox lets no step write the checkout, where %s is: make what steps write in a "+
 			".setup step, or in $TMPDIR", rel)
 	}
-	return fmt.Sprintf("the sandbox refused it: steps write the worktree, $TMPDIR and caches; "+
-		"sandbox: {write: [%s]} in %s permits more", filepath.Dir(name), ConfigFile)
+	return fmt.Sprintf("the sandbox refused to write %s: steps write in the worktree and $TMPDIR; "+
+		"sandbox: {write: [%s]} in %s allows it", name, filepath.Dir(name), ConfigFile)
 }
 
 // noSuchFile is a line in which a program says that a file is missing.
@@ -294,6 +311,11 @@ func namesIn(line string) (names []string) {
 	}
 	for part := range strings.SplitSeq(line, ": ") {
 		names = append(names, strings.TrimSpace(part))
+	}
+	for _, word := range strings.Fields(line) {
+		if word = strings.Trim(word, ".,;:()"); strings.HasPrefix(word, "/") {
+			names = append(names, word)
+		}
 	}
 	return names
 }

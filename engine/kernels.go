@@ -237,12 +237,8 @@ func (t kernels) unknown(msg, word string) *notebooks.Error {
 	for _, spec := range jupyter.List(t.eng.env) {
 		known = append(known, kernel.JupyterPrefix+spec.Name)
 	}
-	e := &notebooks.Error{Kind: notebooks.KindOption, Msg: msg + "; there are: " + strings.Join(known, ", "),
-		Hint: "name one of them, or add it under kernels: in " + ConfigFile}
-	if near := notebooks.Suggest(word, known); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	return e
+	return &notebooks.Error{Kind: notebooks.KindOption, Msg: msg + "; there are: " + strings.Join(known, ", "),
+		Hint: cmp.Or(notebooks.DidYouMean(word, known), "name one of them, or add it under kernels: in "+ConfigFile)}
 }
 
 // jupyterName translates Jupyter's names of kernels that are built in here.

@@ -171,3 +171,22 @@ func TestACellThatCannotBeWrittenIsForetold(t *testing.T) {
 		}
 	}
 }
+
+// Check warns of the program of a kernel that is not on PATH: a run would be blocked.
+func TestAProgramThatIsNotThere(t *testing.T) {
+	for path, want := range map[string]string{
+		t.TempDir(): `a.md:1:1: step "a": the kernel sh needs the program sh: not found on PATH; install it, or name ` +
+			"another in markmill.yaml",
+		"/bin": "",
+	} {
+		e := &Engine{Getenv: func(name string) (string, bool) { return map[string]string{"PATH": path}[name], true }}
+		nb, err := e.Check(Request{Path: "a.md", Source: []byte("```sh {#a}\ntrue\n```\n\n```sh {#b}\ntrue\n```\n")})
+		got := ""
+		for _, w := range nb.Warnings {
+			got += w.Error()
+		}
+		if err != nil || got != want {
+			t.Errorf("%q, %v; expected %q", got, err, want)
+		}
+	}
+}

@@ -176,7 +176,7 @@ func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) 
 	})
 	var err error
 	p.bound, err = params.Bind(req.Path, nb.Params, req.Given, params.Options{AllowUnknown: req.AllowUnknown,
-		IsName: p.isName, Unread: params.Unread(&nb), Getenv: e.Getenv, MissingSecrets: true})
+		IsName: p.isName, Unread: params.Unread(&nb), Almost: nb.AlmostParams, Getenv: e.Getenv, MissingSecrets: true})
 	errs.add(err)
 	errs.add(p.maskSecrets(e))
 	errs.add(p.checkText(e))
@@ -247,7 +247,25 @@ func (e *Engine) Check(req Request) (*notebooks.Notebook, error) {
 	errs.add(noSteps(nb))
 	errs.add(schedule.Check(nb, e.Getenv))
 	errs.add(e.checkAll(p))
+	nb.Warnings = append(nb.Warnings, p.missingPrograms(e)...)
 	return nb, errs.err()
+}
+
+// missingPrograms warns of the built-in kernels that cannot be started here: a run is blocked.
+func (p *Plan) missingPrograms(e *Engine) (list notebooks.ErrorList) {
+	told := map[string]bool{}
+	for _, s := range p.steps {
+		if s.Kernel == nil || told[s.Kernel.Name()] || e.Config.Kernels[s.Kernel.Name()].Program != "" ||
+			s.Has(notebooks.TagSkip) {
+			continue
+		}
+		told[s.Kernel.Name()] = true
+		if missing := kernel.Missing(s.Kernel.Name(), e.env("PATH")); missing != nil {
+			missing.File, missing.Line, missing.Col, missing.Step = p.request.Path, s.Line, 1, s.ID
+			list = append(list, missing)
+		}
+	}
+	return list
 }
 
 // withKernels adds to the mistakes of an unreadable notebook those of the steps that could be read, so that all are
@@ -274,7 +292,7 @@ func noSteps(nb *notebooks.Notebook) error {
 	list := notebooks.ErrorList{{Kind: notebooks.KindSyntax, File: nb.Name, Line: 1,
 		Msg: "the notebook has no step: nothing would run", Hint: hint}}
 	nb.Warnings = slices.DeleteFunc(nb.Warnings, func(w *notebooks.Error) bool {
-		almost := strings.HasPrefix(w.Msg, markdown.NoStep)
+		almost := markdown.IsAlmost(w)
 		if almost {
 			list = append(list, w)
 		}
@@ -370,7 +388,7 @@ func (l *errorList) err() error {
 func (p *Plan) checkFront() error {
 	f := p.notebook.Front
 	errs := errorList{}
-	for _, e := range f.Vacuous {
+	for _, e := range p.notebook.Refused {
 		errs.add(e)
 	}
 	bad := func(msg, hint string) error {

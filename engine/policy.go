@@ -119,12 +119,8 @@ func readPolicy(file string, n *yaml.Node) (*Policy, error) {
 		default:
 			known := append(slices.Clone(policyKeys), "approval", acceptanceKey, "allowed_signers", "agents",
 				"agent-mode", "reveal", "path", "judges", "not-judges", "decide", "accepted")
-			hint := ""
-			if near := notebooks.Suggest(key.Value, known); near != "" {
-				hint = fmt.Sprintf("did you mean %s?", near)
-			}
 			return nil, bad(key, fmt.Sprintf("unknown key %q; known here: %s", key.Value, strings.Join(known, ", ")),
-				hint)
+				notebooks.DidYouMean(key.Value, known))
 		}
 		if err != nil {
 			return nil, bad(value, fmt.Sprintf("policy: %s: %v", key.Value, err), "")

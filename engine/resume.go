@@ -142,7 +142,7 @@ func (i *InterruptedRun) resumable() error {
 	case status.Passed():
 		return no("it passed, and there is nothing left to do", again)
 	case status != runs.Interrupted:
-		return no(fmt.Sprintf("it came to its end, as %s", status), "mend what it says, and "+again)
+		return no(fmt.Sprintf("it came to its end, as %s", status), again)
 	}
 	switch {
 	case i.Run.Started.Folder != "":

@@ -138,9 +138,7 @@ func (r *run) skip(ctx context.Context, s *PlannedStep) (string, error) {
 	}
 	ok, err := e.Eval(r.scope())
 	if err != nil {
-		return "", &notebooks.Error{Kind: notebooks.KindOption, File: r.plan.request.Path, Line: s.Line, Step: s.ID,
-			Msg:  fmt.Sprintf("if=%q cannot be decided: %v", s.If, err),
-			Hint: "compare values of one type, or test defined(name) first"}
+		return "", fmt.Errorf("if=%q cannot be decided: %w", s.If, err)
 	}
 	if !ok {
 		return "its condition is false: " + s.If, nil

@@ -26,6 +26,8 @@ type Notebook struct {
 	Steps           []*Step  // every step, in order
 	Fences          []Part   // of Markdown: every fence at the top level, whether it runs or not, in order
 	Warnings        []*Error // what is odd but runs (TOML front matter, a bare fence that looks like a step, …)
+	Refused         []*Error // mistakes with which no run begins; readers of older records take them
+	AlmostParams    *Error   // the warning of a fence that almost declares parameters; nil without one
 	DefaultLanguage string   // of steps that name none, and of the values that a run is given; see SetDefaultLanguage
 
 	places *Places // of Source; nil where no reader of this package made it
@@ -185,8 +187,7 @@ type Front struct {
 	Require          []string // diff, tests, clean, approval
 	ForbiddenActions []string
 	Mode             string
-	ModeAt           Place    // of its value in the file
-	Vacuous          []*Error // values that would say nothing; no run begins with them
+	ModeAt           Place // of its value in the file
 	Risk             string
 	Approval         string
 	Normalize        []Normalize

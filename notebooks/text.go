@@ -3,6 +3,7 @@ package notebooks
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -80,10 +81,7 @@ func Cut(s string, most int) string {
 // short word, and one more for every four characters, three at most; differences of case and between - and _ do not
 // count. Of equally near names the first one wins.
 func Suggest(word string, known []string) string {
-	fold := func(s string) []rune {
-		return []rune(strings.ReplaceAll(strings.ToLower(s), "_", "-"))
-	}
-	a := fold(word)
+	a := foldName(word)
 	if len(a) == 0 || len(a) > 64 {
 		return ""
 	}
@@ -95,7 +93,7 @@ func Suggest(word string, known []string) string {
 		if name == word {
 			continue
 		}
-		b := fold(name)
+		b := foldName(name)
 		if max(len(a), len(b))-min(len(a), len(b)) > limit || len(b) <= limit {
 			continue
 		}
@@ -108,6 +106,34 @@ func Suggest(word string, known []string) string {
 	}
 	return best
 }
+
+// DidYouMean asks for the known name that Suggest finds; "" if none is near.
+func DidYouMean(word string, known []string) string {
+	if near := Suggest(word, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
+// NearMiss returns the known name that a word must be a slip of, or "": one so close that the word means nothing else.
+// It begins with the same letter, and one slip is between them, or two in a name of 8 letters. In a name of less than 5
+// letters no other letter may stand for one: "rest" and "text" are words.
+func NearMiss(word string, known []string) string {
+	near := Suggest(word, known)
+	a, b := foldName(word), foldName(near)
+	switch d := EditDistance(a, b); {
+	case near == "" || a[0] != b[0] || d > 2 || d == 2 && len(b) < 8:
+		return ""
+	case d == 1 && len(b) < 5 && len(a) == len(b):
+		if slices.Sort(a); !slices.Equal(a, slices.Sorted(slices.Values(b))) {
+			return ""
+		}
+	}
+	return near
+}
+
+// foldName is a name without differences of case and between - and _.
+func foldName(s string) []rune { return []rune(strings.ReplaceAll(strings.ToLower(s), "_", "-")) }
 
 // EditDistance counts insertions, deletions, substitutions and swaps of neighbors (optimal string alignment).
 func EditDistance(a, b []rune) int {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"markmill/notebooks"
+	"markmill/notebooks/lazyregexp"
 	"markmill/render/plain"
 	"markmill/render/result"
 	"markmill/render/safe"
@@ -59,7 +60,11 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 	}
 	first := reasons[0]
 	first.Blocker = run.Located(first.Blocker)
-	c := &Cause{Code: first.Code, Step: first.Step, File: run.Started.Notebook, Words: first.Message, Fix: first.Fix}
+	c := &Cause{Code: first.Code, Step: first.Step, File: run.Started.Notebook, Words: first.Message,
+		Fix: first.Advice()}
+	if c.Fix == "" && run.Resumable() {
+		c.Fix = "markmill resume " + string(run.ID) + " goes on from there"
+	}
 	var led []Consequence
 	for _, r := range reasons[1:] {
 		if r.Consequence {
@@ -75,7 +80,7 @@ func Causes(run *runs.Run, nb *notebooks.Notebook, files fs.FS) (*Cause, []Conse
 			c.of(s, nb, files)
 		case behind && s.Planned.Action != runs.ActionSkip &&
 			(s.Status() == runs.StepSkipped || s.Status() == runs.StepPending):
-			_, words := result.Verdict(*s)
+			_, words := result.StepLine(*s)
 			led = append(led, Consequence{stepSkipped, s.Planned.ID, words})
 		}
 	}
@@ -140,9 +145,9 @@ func TailLines(text string) (lines []string, more bool) {
 }
 
 // FailureText returns the text that best explains why a step failed: the traceback of its exception, else the end of
-// standard output where a test runner counted there and not on standard error, else the end of standard error, else of
-// standard output. file holds the whole text, and cut says that more comes before. A
-// file that cannot be read counts as empty, because only views use this.
+// standard output where a test runner counted there and not on standard error, or where only standard output speaks of
+// a failure, else the end of standard error, else of standard output. file holds the whole text, and cut says that more
+// comes before. A file that cannot be read counts as empty, because only views use this.
 func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut bool) {
 	raised := ""
 	if f.Error != nil {
@@ -159,11 +164,17 @@ func FailureText(files fs.FS, f *runs.StepFinishedData) (text, file string, cut 
 	}
 	summary := func(text string) bool { return f.Tests != nil && runs.CountTests([]byte(text)) != nil }
 	stdout, moreOut := endOf(files, f.Stdout)
-	if !blank(stderr) && (raised != "" || summary(stderr) || !summary(stdout)) {
+	elsewhere := summary(stdout) && !summary(stderr) ||
+		!summary(stderr) && !ofFailure.MatchString(stderr) && ofFailure.MatchString(stdout)
+	if !blank(stderr) && (raised != "" || !elsewhere) {
 		return stderr, f.Stderr.File, more
 	}
 	return stdout, f.Stdout.File, moreOut
 }
+
+// ofFailure is a text that speaks of a failure.
+var ofFailure = lazyregexp.New(`(?i)\b(?:assert\w*|cannot|denied|\w*error|exception|fail(?:ed|ures?|s)?|fatal|not found|` +
+	`not ok|panic|traceback|undefined)\b`)
 
 // blank reports whether a terminal shows nothing of a text: a program may print colours alone.
 func blank(text string) bool {

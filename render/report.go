@@ -59,7 +59,7 @@ func (r *report) verdict() {
 	if len(r.run.Blockers()) > 0 {
 		r.printf("\n")
 	}
-	r.printf("%s.\n\n", r.text(Outcome(r.run)))
+	r.printf("%s.\n\n", r.text(strings.Join(result.VerdictOf(r.run)[1:], " · ")))
 }
 
 func (r *report) facts() {

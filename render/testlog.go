@@ -22,7 +22,7 @@ func WriteTestLog(w io.Writer, run *runs.Run, files fs.FS) error {
 			continue
 		}
 		none = false
-		_, words := result.Verdict(s)
+		_, words := result.StepLine(s)
 		if s.Forked() {
 			words += CarriedWords(s)
 		}

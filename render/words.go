@@ -12,36 +12,6 @@ import (
 	"markmill/runs"
 )
 
-// Outcome summarizes a run on one line: the steps that passed, and the size of the change.
-func Outcome(run *runs.Run) string {
-	passed, planned, carried := 0, 0, 0
-	for _, s := range run.Steps {
-		if s.Planned.Action == runs.ActionSkip || s.Finished != nil && s.Finished.Status == runs.StepSkipped {
-			continue
-		}
-		planned++
-		if s.Finished != nil && (s.Finished.Status == runs.StepPassed || s.Finished.Status == runs.StepAllowed) {
-			passed++
-			if s.Forked() {
-				carried++
-			}
-		}
-	}
-	words := fmt.Sprintf("%d of %s passed", passed, plain.Counted(planned, "step")) + result.EarlierWords(carried)
-	if n := len(run.Steps) - planned; n > 0 {
-		words += fmt.Sprintf(", %d skipped", n)
-	}
-	switch d := run.Diff; {
-	case d == nil || d.Skipped != "":
-		words += " · change not checked"
-	case len(d.Files) == 0:
-		words += " · nothing changed"
-	default:
-		words += " · " + ChangeWords(d.Files) + result.InPlaceWords(run.ChangedIn())
-	}
-	return words
-}
-
 // ChangeWords says "1 file +1 −1" of a change; "" of none.
 func ChangeWords(files []runs.ChangedFile) string {
 	if len(files) == 0 {
@@ -60,7 +30,7 @@ type StepFacts struct{ Mark, Words, Took, Tests, Change string }
 // FactsOf returns what to say of a recorded step.
 func FactsOf(s runs.StepRecord) StepFacts {
 	f := StepFacts{}
-	f.Mark, f.Words = result.Verdict(s)
+	f.Mark, f.Words = result.StepLine(s)
 	f.Words += CarriedWords(s)
 	if end := s.Finished; end != nil {
 		if s.Step != nil {

@@ -18,7 +18,7 @@ const (
 // Cause is a blocker in the order of Causes.
 type Cause struct {
 	Blocker
-	Fix         string `json:"fix,omitzero"`         // how to fix it; "" if the blocker's message says it already
+	Fix         string `json:"fix,omitzero"`         // of its code; "" if the blocker's message says it already
 	Consequence bool   `json:"consequence,omitzero"` // an earlier one led to it
 }
 
@@ -70,40 +70,100 @@ func leadsTo(a, b Blocker) bool {
 	return false
 }
 
-// Fix says how to fix what a code stands for, in words that hold for every run; "" if there is nothing to say.
+// Advice is the one thing to do against a cause: what its blocker says, else Fix; "" where the message says it, or the
+// run's next command is all there is to say (Run.Resumable).
+func (c Cause) Advice() string {
+	switch c.Code {
+	case CodeApprovalRequired, CodeDirtyStartingTree, CodeSecretMissing, CodeWrongTree:
+		return c.Hint
+	}
+	return cmp.Or(c.Hint, c.Fix)
+}
+
+// Say says what a cause is on one line: code, step, message with the line of the notebook, and what to do.
+func (r *Run) Say(c Cause) string {
+	b := r.Located(c.Blocker)
+	b.Hint = c.Advice()
+	if b.Code == CodeCheckCritical && b.Rule != "check "+string(b.Step) {
+		b.Message = b.Rule + ": " + b.Message
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if s.Planned.ID != b.Step || s.Finished == nil {
+			continue
+		}
+		if at := s.Finished.Failed; at != nil {
+			b.Message = strings.Replace(b.Message, fmt.Sprintf(" at line %d: ", at.Line),
+				fmt.Sprintf(" at %s:%d: ", r.Started.Notebook, at.Line), 1)
+		} else if e := s.Finished.Error; e != nil && e.Line > 0 && slices.Contains(stepEnds, b.Code) {
+			b.Message += fmt.Sprintf(" (%s:%d)", r.Started.Notebook, e.Line)
+		}
+	}
+	return b.Line()
+}
+
+// Resumable reports whether `markmill resume` goes on with the run: where it was interrupted, or at the step that did
+// not pass. What ran in the user's own files cannot be continued, and nothing is taken from a run that showed a secret.
+func (r *Run) Resumable() bool {
+	if r.Completed == nil || r.Started.Options == nil || r.Contract.MutationMode == MutationInPlace ||
+		r.Started.Folder != "" {
+		return false
+	}
+	blockers := r.Blockers()
+	if slices.ContainsFunc(blockers, func(b Blocker) bool { return b.Code == CodeSecretLeaked }) {
+		return false
+	}
+	return r.Status() == Interrupted || slices.ContainsFunc(blockers, func(b Blocker) bool {
+		return b.Step != "" && (slices.Contains(stepEnds, b.Code) || b.Code == CodeCheckCritical)
+	})
+}
+
+// Fix says how to fix what a code stands for, in words that hold for every run; "" where the message says all that is
+// known.
 func Fix(code string) string { return fixes[code] }
 
+// fixes has a row for each code. Where it is empty, the step has to change, and nobody but its author knows how.
 var fixes = map[string]string{
-	CodeStepFailed:           "mend the step, or tag it allow-failure where its failure is no harm",
-	CodeNoDiff:               "let a step make the change, or take diff out of require",
+	CodeStepFailed:           "",
+	CodeVerificationFailed:   "",
+	CodeCheckCritical:        "",
+	CodeReviewerRejected:     "",
+	CodeAborted:              "",
+	CodeNoDiff:               "let a step make the change, or require none",
 	CodeDisallowedFileChange: "let the step leave the file alone, or change the rule",
 	CodeChangeTooLarge:       "make the change smaller, or raise the limit",
-	CodeVerificationFailed:   "mend what the test shows",
-	CodeTestsFailed: "mend what fails, or tag the step allow-failure; a command after || decides the exit code, " +
-		"and not what the runner counted",
+	CodeTestsFailed: "where failing tests are no harm, tag the step allow-failure; a command after || decides the " +
+		"exit code, and not what the runner counted",
 	CodeMissingTestCommand:   "tag the step that tests with .test, and let it run",
 	CodeMissingRequiredEvent: "run the notebook again; markmill verify shows what the record lacks",
 	CodeJudgeChanged: "leave the protected files as they are, or let the tests pass with the base's version of them, " +
 		"too",
-	CodeAborted:              "markmill resume continues it",
-	CodeCheckCritical:        "mend what the check found",
-	CodeSecretMissing:        "set the variable that the message names",
-	CodeReviewerRejected:     "mend what the review rejects",
-	CodeApprovalRequired:     "ask for an approval: markmill approve shows the request and grants it",
-	CodeApprovalDenied:       "change what was denied, and ask again",
-	CodeApprovalExpired:      "ask for a new approval",
-	CodeApprovalConsumed:     "ask for a new approval: each is good for one run",
-	CodeApprovalMismatch:     "ask for an approval of the contract as it is now",
-	CodeTimeout:              "make the step quicker, or raise its timeout",
-	CodeDirtyStartingTree:    "commit or stash the changes",
-	CodeDirtyEndingTree:      "let nobody change the checkout while a run goes on",
-	CodeArtifactWriteFailure: "make room or give the rights that the message names, and run again",
-	CodeProviderUnavailable:  "install what the message names; markmill doctor shows what is there",
-	CodeSecretLeaked:         "let no step print or write the secret",
-	CodeDepthExceeded:        "let the notebook not run itself",
-	CodeOutputChanged:        "look at the difference, and run without --frozen to take it over",
-	CodeWrongTree:            "let what is installed lead to the worktree, as an install in a .setup step does",
-	CodeStateNotRebuilt:      "run the notebook from its beginning",
+	CodeSecretMissing:         "set the variable that the message names",
+	CodeApprovalRequired:      "ask for an approval: markmill approve shows the request and grants it",
+	CodeApprovalDenied:        "change what was denied, and ask again",
+	CodeApprovalExpired:       "ask for a new approval",
+	CodeApprovalConsumed:      "ask for a new approval: each is good for one run",
+	CodeApprovalMismatch:      "ask for an approval of the contract as it is now",
+	CodeTimeout:               "make the step quicker, or raise its timeout",
+	CodeDirtyStartingTree:     "commit or stash the changes",
+	CodeDirtyEndingTree:       "let nobody change the checkout while a run goes on",
+	CodeDataConflict:          "keep one of the two files, and run again",
+	CodeArtifactWriteFailure:  "make room or give the rights that the message names, and run again",
+	CodeProviderUnavailable:   "install what the message names; markmill doctor shows what is there",
+	CodeSecretLeaked:          "let no step print or write the secret",
+	CodeDepthExceeded:         "let the notebook not run itself",
+	CodeOutputChanged:         "look at the difference, and run without --frozen to take it over",
+	CodeWrongTree:             "let what is installed lead to the worktree, as an install in a .setup step does",
+	CodeStateNotRebuilt:       "run the notebook from its beginning",
+	CodeProviderNotAdmitted:   "markmill agent admit tries the backend and admits it",
+	CodeProviderChanged:       "markmill agent admit admits it as it is now",
+	CodeProviderAuth:          "check the credentials that markmill.yaml names for the agent",
+	CodeProviderTimeout:       "raise the step's timeout=, or start: and idle: of the agent in markmill.yaml",
+	CodeProviderRateLimited:   "run it again later",
+	CodeProviderProtocol:      "read the raw logs in backend/, and check the agent's endpoint and version",
+	CodeProviderFailed:        "read the raw logs in backend/, and check the agent's endpoint and version",
+	CodeProviderReasoningOnly: "say in the prompt what is to be done, or request another backend",
+	CodeProviderRefused:       "say in the prompt what is to be done, or request another backend",
 }
 
 // ChangedBy returns the last step that changed a path, by either of its names; "" if no step did.

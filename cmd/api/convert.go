@@ -62,7 +62,7 @@ func Convert(name, to string, src []byte, form notebooks.Form, read documents.Fi
 	}
 	if nb, err := forms.Parse(name, src); err == nil {
 		for _, w := range nb.Warnings {
-			if strings.HasPrefix(w.Msg, markdown.NoStep) || strings.HasPrefix(w.Msg, markdown.Inside) {
+			if markdown.IsAlmost(w) || strings.HasPrefix(w.Msg, markdown.Inside) {
 				lost = append(lost, fmt.Sprintf("line %d: %s; %s", w.Line, w.Msg, w.Hint))
 			}
 		}

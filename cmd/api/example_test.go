@@ -188,7 +188,7 @@ func ExampleRun_failure() {
 	}
 	// Output:
 	// fail
-	// step_failed check exit 3
+	// step_failed check exit 3 at line 2: exit 3
 }
 
 // Scraps are the values that steps recorded: by glue, or as here by a line of JSON.

@@ -30,8 +30,7 @@ func TestFormatIsWhole(t *testing.T) {
 		row     bool // each has a table row of its own
 		names   []string
 	}{
-		{"Front matter", true, append(tableKeys(t, keys+"markdown/frontkeys.go", "frontKeys"), "params")},
-		{"Front matter", true, tableStrings(t, keys+"markdown/frontkeys.go", "frontNames")},
+		{"Front matter", true, append(tableKeys(t, keys+"markdown/frontkeys.go", "frontKeys"), "params", "output")},
 		{"Keys of other tools", false, tableStrings(t, keys+"markdown/front.go", "foreignKeys")},
 		{"Attributes", true, tableKeys(t, keys+"markdown/attributes.go", "attributes")},
 		{"Tags", true, append(constants(t, keys+"notebook.go", "Tag"), "step")},

@@ -296,6 +296,8 @@ func (row closedCase) run(c *closed) {
 		t.Error(out)
 	}
 	row.untouched(c, dir, len(run.Steps) > 0 && run.Steps[0].Step != nil)
+	c.remedied(run, row.code, out)
+	c.oneVerdict(run, "\n"+out)
 }
 
 // untouched holds what the run did outside its record: with a gate that is not met, nothing at all.
@@ -386,6 +388,13 @@ func TestFailClosedIsWhole(t *testing.T) {
 	codes := constants(t, "../../runs/cause.go", "Code")
 	if len(codes) < 20 {
 		t.Fatalf("only %d codes are found in runs/cause.go", len(codes))
+	}
+	for _, code := range codes { // or its message and the next command say all that is known
+		own := []string{runs.CodeStepFailed, runs.CodeVerificationFailed, runs.CodeCheckCritical,
+			runs.CodeReviewerRejected, runs.CodeAborted}
+		if runs.Fix(code) == "" != slices.Contains(own, code) {
+			t.Errorf("the code %s has the remedy %q", code, runs.Fix(code))
+		}
 	}
 	codes = slices.DeleteFunc(codes, func(code string) bool { return slices.Contains(elsewhere, code) })
 	for _, code := range codes {

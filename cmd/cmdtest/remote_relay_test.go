@@ -137,7 +137,7 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 	}
 
 	named := b.base + "/a b/ü 日本 #?%20&=+;'().md"
-	b.wants(t, b.run(source, named, "-p", "region", "Łódź"), "pass · 2 of 2", "exit 0")
+	b.wants(t, b.run(source, named, "-p", "region", "Łódź"), "passed · 2 of 2", "exit 0")
 	if got := b.read(t, named); !bytes.Contains(got, []byte("Łódź 1.5")) {
 		t.Errorf("%s", got)
 	}
@@ -146,13 +146,13 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 	// Large, and then small in the same place.
 	local, there := filepath.Join(b.dir, "bulky.md"), b.base+"/bulky.md"
 	write(t, local, bulky())
-	b.wants(t, b.run(local, there), "pass · 2 of 2", "exit 0")
+	b.wants(t, b.run(local, there), "passed · 2 of 2", "exit 0")
 	whole := b.read(t, there)
 	if len(whole) < 20_000_000 || !bytes.Equal(whole, b.lastOutput(t)) {
 		t.Fatalf("%d bytes came back, which are not those of the record", len(whole))
 	}
 	b.wants(t, b.do("notebook", "strip", "--check", there), "has outputs", "exit 1")
-	b.wants(t, b.run(source, there), "pass · 2 of 2", "exit 0")
+	b.wants(t, b.run(source, there), "passed · 2 of 2", "exit 0")
 	small := b.read(t, there)
 	if len(small) > 10_000 || !bytes.Equal(small, b.lastOutput(t)) {
 		t.Errorf("%d bytes came back, which are not those of the record", len(small))
@@ -191,7 +191,7 @@ func (b *remoteBed) odd(t *testing.T, r *relay, nowhere, why string) {
 		t.Errorf("a run that was killed left %q", got)
 	}
 	write(t, goOn, "")
-	b.wants(t, inRepository.do("resume", "last"), "carried over: first", "pass · 2 of 2", "exit 0")
+	b.wants(t, inRepository.do("resume", "last"), "carried over: first", "passed · 2 of 2", "exit 0")
 	if got := b.read(t, resumed); !bytes.Contains(got, []byte("one")) || !bytes.Contains(got, []byte("two")) {
 		t.Errorf("%s", got)
 	}
@@ -219,7 +219,7 @@ func (b *remoteBed) gone(t *testing.T, r *relay) {
 	small := b.read(t, there)
 	before := b.records(t)
 	r.after(5_000_000, r.drop)
-	b.wants(t, b.run("bulky.md", there), "pass · 2 of 2", there+": cannot be written: ", "reachable from here",
+	b.wants(t, b.run("bulky.md", there), "passed · 2 of 2", there+": cannot be written: ", "reachable from here",
 		"the run is recorded, and what OUTPUT was to be is records", "exit 1")
 	if got := b.lastOutput(t); b.records(t) != before+1 || len(got) < 20_000_000 {
 		t.Errorf("the record has %d bytes", len(got))

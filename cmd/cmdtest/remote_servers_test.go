@@ -126,7 +126,7 @@ func TestRemoteGoogle(t *testing.T) {
 	write(t, file, string(account))
 	good := b.env
 	b.env = with(good, append(proxy, "STORAGE_EMULATOR_HOST=", "GOOGLE_APPLICATION_CREDENTIALS="+file)...)
-	b.wants(t, b.run(b.base+"/daily-north.md", b.base+"/signed.md"), "pass · 2 of 2", "exit 0")
+	b.wants(t, b.run(b.base+"/daily-north.md", b.base+"/signed.md"), "passed · 2 of 2", "exit 0")
 	if len(asked) == 0 || slices.ContainsFunc(asked, func(a string) bool { return a != "Bearer hush-token" }) {
 		t.Errorf("requests came with %q", asked)
 	}
@@ -203,7 +203,7 @@ func TestRemoteAzure(t *testing.T) {
 	const host = "acc.blob.core.windows.net"
 	b.env = with(good, append(interceptor(t, b, host, r.url, nil), "AZURE_STORAGE_CONNECTION_STRING=")...)
 	b.wants(t, b.run("abs://"+host+"/box/jobs/daily-north.md?"+signature, "abs://"+host+"/box/jobs/abs.md?"+signature),
-		"pass · 2 of 2", "exit 0")
+		"passed · 2 of 2", "exit 0")
 	b.env = good
 	if got, err := b.client.Read(t.Context(), b.base+"/abs.md", 1<<20); err != nil ||
 		!bytes.Contains(got, []byte("south 1.5")) {

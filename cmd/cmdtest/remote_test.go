@@ -53,7 +53,7 @@ func TestRemoteWeb(t *testing.T) {
 	b.refused(t, signed+"/out.md?signature=hush",
 		"access is refused (403 Forbidden) with the user of the address; see that user and password are right; an "+
 			"OUTPUT that ends in .ipynb holds its pictures")
-	b.wants(t, b.run("local.md", signed+"/out.ipynb?signature=hush"), "pass · 2 of 2", "exit 0")
+	b.wants(t, b.run("local.md", signed+"/out.ipynb?signature=hush"), "passed · 2 of 2", "exit 0")
 }
 
 // remoteBed is a program, and a folder at an address that it may read and write.
@@ -170,7 +170,8 @@ func (b *remoteBed) tour(t *testing.T) {
 	put("daily-north.md", dailyNotebook)
 	put("params.yaml", "share: 2.5\n")
 	to := b.base + "/daily-{region}-{share:.2f}.out.md"
-	wants(b.run(b.base+"/daily-{region}.md", to, "-p", "region", "north", "-f", b.base+"/params.yaml"), "pass · 2 of 2",
+	wants(b.run(b.base+"/daily-{region}.md", to, "-p", "region", "north", "-f", b.base+"/params.yaml"),
+		"passed · 2 of 2",
 		"exit 0")
 	out := b.base + "/daily-north-2.50.out.md"
 	got, err := b.client.Read(t.Context(), out, 1<<20)
@@ -206,7 +207,7 @@ func (b *remoteBed) tour(t *testing.T) {
 	}
 
 	// In the other form, with the pictures in the file.
-	wants(b.run(b.base+"/daily-north.md", b.base+"/daily.ipynb"), "pass · 2 of 2", "exit 0")
+	wants(b.run(b.base+"/daily-north.md", b.base+"/daily.ipynb"), "passed · 2 of 2", "exit 0")
 	book, err := b.client.Read(t.Context(), b.base+"/daily.ipynb", 1<<20)
 	if err != nil || !bytes.HasPrefix(book, []byte("{")) || !bytes.Contains(book, []byte("iVBORw0KGgo")) ||
 		!bytes.Contains(book, []byte(remote.Name(b.base)+"/daily.ipynb")) {
@@ -227,10 +228,10 @@ func (b *remoteBed) tour(t *testing.T) {
 	frozen := func(args ...string) string {
 		return b.run(append([]string{"--frozen", b.base + "/daily-north.md"}, args...)...)
 	}
-	wants(frozen(out, "-p", "region", "north", "-p", "share", "2.5"), "pass · 2 of 2", "exit 0")
+	wants(frozen(out, "-p", "region", "north", "-p", "share", "2.5"), "passed · 2 of 2", "exit 0")
 	wants(frozen(out, "-p", "region", "east", "-p", "share", "2.5"), "-north 2.5", "+east 2.5",
 		remote.Name(out)+" would change: its parameters, step show", "exit 1")
-	wants(frozen(b.base+"/daily.ipynb"), "pass · 2 of 2", "exit 0")
+	wants(frozen(b.base+"/daily.ipynb"), "passed · 2 of 2", "exit 0")
 	wants(frozen(b.base+"/daily.ipynb", "-p", "region", "east"), "daily.ipynb would change: ", "exit 1")
 	wants(frozen(b.base+"/nosuch.md"), "--frozen: "+remote.Name(b.base)+"/nosuch.md: cannot be read: there is no",
 		"exit 2")
@@ -262,7 +263,7 @@ func (b *remoteBed) refused(t *testing.T, to, why string) {
 	write(t, local, dailyNotebook)
 	before := b.records(t)
 	out := b.run(local, to)
-	b.wants(t, out, "pass · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why,
+	b.wants(t, out, "passed · 2 of 2", strings.TrimSuffix(remote.Name(to), ".md"), ": cannot be written: ", why,
 		"the run is recorded, and what OUTPUT was to be is records", "exit 1")
 	if b.records(t) != before+1 {
 		t.Error("there is no record of the run")

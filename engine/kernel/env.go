@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -56,6 +57,16 @@ func (o *Options) lookProgram(kernel, name string, env []string) (string, error)
 		}
 	}
 	return "", missing(kernel, name, errors.New("not found on PATH"))
+}
+
+// Missing returns an error if the program that a built-in kernel starts by its name is not on a PATH.
+func Missing(name, path string) (missing *notebooks.Error) {
+	program := cmp.Or(map[string]string{"python": "python3"}[name], name)
+	if _, ok := Lookup(name); ok {
+		_, err := (&Options{}).lookProgram(name, program, []string{"PATH=" + path})
+		errors.As(err, &missing)
+	}
+	return missing
 }
 
 func executable(path string) error {

@@ -1,9 +1,12 @@
 package kernel
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"markmill/notebooks/lazyregexp"
 )
 
 // maxCommand bounds the text of a failed command, in bytes.
@@ -11,26 +14,30 @@ const maxCommand = 300
 
 // failedCommand reads what a shell's driver said of the command at which a step failed. The fields of said end with
 // NUL: where the shell was when it ended ("<functions> <line of the outermost call>", or "-" when it goes on), and the
-// two commands that failed last, the last one second. It returns nil when nothing is certain.
+// two commands that failed last, the last one second; of bash, when it ended, "--" instead of the first one, unless the
+// author's traps kept the driver's from seeing commands. It returns nil when nothing is certain.
 func failedCommand(said []byte, r Request, exit int) *FailedCommand {
 	lines := strings.Split(strings.TrimSuffix(string(r.Code), "\n"), "\n")
 	first := max(r.Line, 1)
 	at := func(line int, command string) *FailedCommand {
 		line, text := sourceOf(lines, line-first, command)
-		if text = oneLine(text); text == "" || text == "exit" || strings.HasPrefix(text, "exit ") { // nothing failed
+		if text = oneLine(text); text == "" {
 			return nil
 		}
 		return &FailedCommand{Line: first + line, Command: text}
 	}
+	whole, ended := false, false // only the step as a whole failed; an exit ended it
 	if f := strings.Split(string(said), "\x00"); len(f) == 4 {
 		where, last := f[0], f[2]
 		if where == "-" {
 			last = f[1] // the last one is the driver's own, that ran the step
+			whole = true
 		}
 		// If a function ended the shell, no trap saw the command in it: report its call.
 		if functions, line := twoNumbers(where); functions > 0 {
 			return at(line, "")
 		}
+		ended = f[1] == "--"
 		if f := strings.SplitN(last, " ", 6); len(f) == 6 && f[0] == strconv.Itoa(exit) {
 			parts, _ := strconv.Atoi(f[1])
 			line, _ := strconv.Atoi(f[2])
@@ -42,24 +49,42 @@ func failedCommand(said []byte, r Request, exit int) *FailedCommand {
 			if functions > 0 { // in a file that the step reads with "."
 				line, command = call, ""
 			}
-			return at(line, command)
+			if whole, ended = functions < 0 || strings.Contains(command, driversEval), false; !whole {
+				return at(line, command)
+			}
 		}
 	}
-	// A step of one command needs no word of the shell.
-	only, count := 0, 0
+	var begin []int // the lines in which commands begin
 	for i := 0; i < len(lines); i++ {
 		if text := strings.TrimSpace(lines[i]); text != "" && text[0] != '#' {
-			only, count = i, count+1
+			begin = append(begin, i)
 			for i+1 < len(lines) && continues(lines[i]) {
 				i++
 			}
 		}
 	}
-	if count != 1 {
-		return nil
+	exits := slices.DeleteFunc(slices.Clone(begin), func(i int) bool {
+		m := exitCommand.FindStringSubmatch(lines[i])
+		return m == nil || m[1] != "" && m[1] != strconv.Itoa(exit)
+	})
+	switch n := len(begin); {
+	case n == 1: // it needs no word of the shell
+		return at(first+begin[0], "")
+	case ended && len(exits) == 1:
+		return at(first+exits[0], "")
+	case whole && n > 0 && listCommand.MatchString(lines[len(lines)-1]): // no trap sees what fails in a list
+		return at(first+begin[n-1], "")
 	}
-	return at(first+only, "")
+	return nil
 }
+
+// driversEval is a part of the driver's command that runs a step (loop).
+const driversEval = "$__mm_code"
+
+var (
+	exitCommand = lazyregexp.New(`(?:^|[;&|({]|\b(?:then|do|else))\s*exit\b[ \t]*([0-9]*)`)
+	listCommand = lazyregexp.New(`&&|\|\||^\s*! `)
+)
 
 func twoNumbers(text string) (int, int) {
 	a, b, _ := strings.Cut(text, " ")

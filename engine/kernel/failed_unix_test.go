@@ -35,9 +35,15 @@ func TestShellsNameTheCommandThatFailed(t *testing.T) {
 		{"function", "f() {\n  false\n}\n\nf 1", "14: f 1", none, none},
 		{"unknown command", "true\nno-such-command x 2>/dev/null", "11: no-such-command x 2>/dev/null",
 			"11: no-such-command x 2>/dev/null", none},
-		{"exit without a failure", "true\nexit 3", none, none, none},
-		{"failure that was handled", "false || true\nif false; then :; fi\n! true\n", none, none, none},
-		{"an own trap on ERR", "trap 'true' ERR\nfalse", none, "11: false", none},
+		{"exit", "true\nexit 3", "11: exit 3", "11: exit 3", none},
+		{"exit among others", "test -n x || exit 4\nif true; then\n  exit 3 # why\nfi", "12: exit 3 # why",
+			"12: exit 3 # why", none},
+		{"exits of one code", "test -n x || exit 3\nexit 3", none, "11: exit 3", none},
+		{"list", "true\nfalse && true", "11: false && true", "11: false && true", none},
+		{"list without strict mode", "set +e\ntrue\nfalse && true", "12: false && true", none, none},
+		{"list before a failure", "false && true\ntest x = y\n", "11: test x = y", "11: test x = y", none},
+		{"after failures that were handled", "false || true\nif false; then :; fi\n! true\n", "12: ! true", none, none},
+		{"an own trap on ERR", "trap 'true' ERR\ntest -n x || exit 1\nfalse", none, "12: false", none},
 		{"traps that are gone", "trap 'echo no' ERR\ntrap - ERR\nfalse", "12: false", none, none},
 		{"seen by nobody", "trap -p\nset -x\ntrue $_\nfalse", "13: false", "13: false", none},
 	} {
@@ -55,6 +61,7 @@ func TestShellsNameTheCommandThatFailed(t *testing.T) {
 				}
 				k, _ := Lookup(shell)
 				h := start(t, k, strict)
+				h.run("exit 9") // another shell goes on
 				got := h.run(c.code)
 				said := none
 				if got.Failed != nil {

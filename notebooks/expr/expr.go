@@ -42,6 +42,45 @@ func Parse(text string) (*Expr, error) {
 	return &Expr{root}, nil
 }
 
+// Roots of names: params.name, scraps.name; and that of passed("step"), which names a step.
+const (
+	Params = "params"
+	Scraps = "scraps"
+	Steps  = "steps"
+)
+
+// Roots are those that an expression writes.
+var Roots = []string{Params, Scraps}
+
+// Name is a name that an expression asks for.
+type Name struct {
+	Root, Name string // "" of a bare name, which is a scrap or a parameter
+	Parts      bool   // it asks for a part of it
+	Defined    bool   // it asks whether there is one
+}
+
+// Ask is an expression that asks whether there is such a value.
+func (n Name) Ask() string { return "defined(" + name{n.Root, n.Name}.String() + ")" }
+
+// Names lists the names in an expression, in order.
+func (e *Expr) Names() []Name { return e.root.names(Name{}) }
+
+func (n *node) names(in Name) (list []Name) {
+	switch n.op {
+	case opName:
+		in.Root, in.Name = n.value.(name).root, n.value.(name).name
+		return []Name{in}
+	case opPassed:
+		return []Name{{Root: Steps, Name: n.value.(string)}}
+	}
+	in.Defined = in.Defined || n.op == opDefined
+	for i, arg := range n.args {
+		in.Parts = n.op == opIndex && i == 0
+		list = append(list, arg.names(in)...)
+	}
+	return list
+}
+
 // Eval reports whether the expression holds. An error is an *Error: a name without a value, values
 // that cannot be compared, a result that is not true or false.
 func (e *Expr) Eval(s Scope) (bool, error) {

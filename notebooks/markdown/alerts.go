@@ -25,7 +25,7 @@ func alerts(f *notebooks.Front, n *yaml.Node) error {
 		key, value := n.Content[i].Value, resolve(n.Content[i+1])
 		switch {
 		case lists[key] == nil:
-			return fmt.Errorf("unknown key %s; known are on, to, by", quote(key))
+			return unknownWord("key", key, "on", "to", "by")
 		case key == "to" && (value.Kind == yaml.MappingNode || slices.ContainsFunc(value.Content,
 			func(item *yaml.Node) bool { return resolve(item).Kind != yaml.ScalarNode })):
 			return errors.New("to: has names of targets; markmill.yaml says what they are (alerts: {ops: {webhook: " +
@@ -78,7 +78,7 @@ func objectives(f *notebooks.Front, n *yaml.Node) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("unknown objective %s; known are uptime, p95-ms, window", quote(key))
+			return unknownWord("objective", key, "uptime", "p95-ms", "window")
 		}
 	}
 	if o.Uptime == 0 && o.P95 == 0 {

@@ -3,7 +3,9 @@ package markdown
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,11 +90,7 @@ func outputWord(text string) (string, error) {
 }
 
 // attributeNames are suggested, and listed, for an unknown attribute.
-var attributeNames = []string{
-	"timeout", "cwd", "kernel", "needs", "if", "expect-exit", "retries", "backend", "attempts", "normalize",
-	"env", "output",
-	"tags", "name",
-}
+var attributeNames = slices.Sorted(maps.Keys(attributes))
 
 // setName takes an id from name= (Runme, Jupytext) or label: (Quarto). A name of another tool may hold what an id may
 // not: those characters become "-".

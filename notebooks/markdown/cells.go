@@ -17,7 +17,7 @@ import (
 // run.
 func FromCells(b notebooks.CellFile) (*notebooks.Notebook, error) {
 	nb := notebooks.New(b.Name, b.Source, b.Form)
-	r := parser{nb: nb, needsAt: map[*notebooks.Step]int{}}
+	r := parser{nb: nb, optionAt: map[option]int{}}
 	taken := map[notebooks.StepID]bool{}
 	for _, c := range b.Cells {
 		if notebooks.IsID(c.ID) {
@@ -37,6 +37,7 @@ func FromCells(b notebooks.CellFile) (*notebooks.Notebook, error) {
 	r.nameSteps()
 	r.checkNeeds()
 	r.checkParams()
+	r.checkConditions()
 	r.checkStepConflicts()
 	return r.result()
 }

@@ -49,17 +49,18 @@ func (r *parser) checkNeeds() {
 		ids = append(ids, string(s.ID))
 	}
 	for _, s := range r.nb.Steps {
+		at := r.optionAt[option{s, "needs"}]
 		for _, id := range s.Needs {
-			at, ok := index[id]
+			needed, ok := index[id]
 			switch {
 			case !ok:
-				hint := cmp.Or(didYouMean(string(id), ids), "name the id of a step before this one")
-				r.mistake(notebooks.KindOption, r.needsAt[s], s.ID, "needs: there is no step "+quote(string(id)), hint)
-			case at == s.Index:
-				r.mistake(notebooks.KindOption, r.needsAt[s], s.ID, "needs: the step needs itself", "take it out")
-			case at > s.Index:
-				r.mistake(notebooks.KindOption, r.needsAt[s], s.ID,
-					fmt.Sprintf("needs: step %s comes later, in line %d", quote(string(id)), r.nb.Steps[at].Line),
+				hint := cmp.Or(notebooks.DidYouMean(string(id), ids), "name the id of a step before this one")
+				r.mistake(notebooks.KindOption, at, s.ID, "needs: there is no step "+quote(string(id)), hint)
+			case needed == s.Index:
+				r.mistake(notebooks.KindOption, at, s.ID, "needs: the step needs itself", "take it out")
+			case needed > s.Index:
+				r.mistake(notebooks.KindOption, at, s.ID,
+					fmt.Sprintf("needs: step %s comes later, in line %d", quote(string(id)), r.nb.Steps[needed].Line),
 					"move this step after it")
 			}
 		}
@@ -100,4 +101,10 @@ func (r *parser) checkParams() {
 			Hint: "keep one of the two"})
 	}
 	nb.Params = kept
+	for _, s := range nb.Steps {
+		if len(kept) == 0 && s.Explicit && !s.Parameters && nearTag(string(s.ID)) == notebooks.TagParameters {
+			r.warn(s.Fence.Start, s.ID, "the step declares no parameters: an id is no tag", "write {.parameters}")
+			nb.AlmostParams = cmp.Or(nb.AlmostParams, nb.Warnings[len(nb.Warnings)-1])
+		}
+	}
 }

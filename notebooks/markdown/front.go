@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -65,10 +66,9 @@ func (r *parser) readFront(at frontPlace, native bool) {
 		if key.Value == "output" {
 			if word := scalar(value); ownOutput(value) {
 				nb.Front.Output = word
-			} else if near := notebooks.Suggest(word, []string{notebooks.OutputOpen, notebooks.OutputFolded,
-				notebooks.OutputHidden}); near != "" {
-				r.warn(r.offset(at.base, value.Line, value.Column), "", "output: "+quote(word)+" has no effect",
-					fmt.Sprintf("did you mean %s?", near))
+			} else if hint := notebooks.DidYouMean(word, []string{notebooks.OutputOpen, notebooks.OutputFolded,
+				notebooks.OutputHidden}); hint != "" {
+				r.warn(r.offset(at.base, value.Line, value.Column), "", "output: "+quote(word)+" has no effect", hint)
 			}
 			continue
 		}
@@ -90,7 +90,7 @@ func (r *parser) readFront(at frontPlace, native bool) {
 			nb.Front.ModeAt = notebooks.Place{Line: line, Col: col}
 		}
 		if none := Vacuous(key.Value, value); err == nil && none != nil {
-			nb.Front.Vacuous = append(nb.Front.Vacuous, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name,
+			nb.Refused = append(nb.Refused, &notebooks.Error{Kind: notebooks.KindOption, File: nb.Name,
 				Line: line, Col: col, Msg: fmt.Sprintf("%s: %v", key.Value, none)})
 		}
 		if s := nb.Front.Schedule; key.Value == "schedule" && s != nil {
@@ -118,16 +118,12 @@ func (r *parser) readFront(at frontPlace, native bool) {
 // unknownKey returns an error in a notebook. A file without a step is a document, and its keys are for whatever shows
 // it, as are those of other tools' files; but a likely typo gets a warning.
 func (r *parser) unknownKey(native bool, at int, key string) {
-	hint := "known are " + strings.Join(frontNames, ", ")
-	near := notebooks.Suggest(key, frontNames)
-	if near != "" {
-		hint = fmt.Sprintf("did you mean %s?", near)
-	}
+	hint := cmp.Or(notebooks.DidYouMean(key, frontNames), "known are "+strings.Join(frontNames, ", "))
 	msg := fmt.Sprintf("unknown key %s in the front matter", quote(key))
 	switch {
 	case native && len(r.nb.Steps) > 0 || native && len(r.nb.Params) > 0:
 		r.mistake(notebooks.KindOption, at, "", msg, hint)
-	case near != "":
+	case notebooks.NearMiss(key, frontNames) != "":
 		r.warn(at, "", msg, hint)
 	}
 }
@@ -258,19 +254,11 @@ func singleton(f *notebooks.Front, n *yaml.Node) error {
 	} else if n.Kind != yaml.MappingNode {
 		return errors.New("expected a key, or {key: KEY, overlap: " + strings.Join(notebooks.Overlaps, "|") + "}")
 	}
-	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
-		var err error
-		switch key, value := n.Content[i].Value, resolve(n.Content[i+1]); key {
-		case "key":
-			err = setText(value, &s.Key)
-		case "overlap":
-			err = oneOf(value, &s.Overlap, notebooks.Overlaps...)
-		default:
-			err = fmt.Errorf("unknown member %s; known are key, overlap", quote(key))
-		}
-		if err != nil {
-			return err
-		}
+	if err := members(n, map[string]func(*yaml.Node) error{
+		"key":     func(value *yaml.Node) error { return setText(value, &s.Key) },
+		"overlap": func(value *yaml.Node) error { return oneOf(value, &s.Overlap, notebooks.Overlaps...) },
+	}); err != nil {
+		return err
 	}
 	if s.Key == "" {
 		return errors.New("the key is missing: jobs of the same key are not run at the same time")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -130,16 +131,7 @@ func Vacuous(key string, value *yaml.Node) error {
 }
 
 // frontNames are suggested, and listed, for an unknown key.
-var frontNames = []string{
-	"title", "description", "kernel", "timeout", "run-timeout", "params", "env", "allow", "forbid",
-	"artifacts", "limits", "require",
-	"forbidden_actions", "mode", "risk", "approval", "normalize", "secrets", "schedule", "alerts", "objectives",
-	"copy", "deps",
-	"data", "tree", "strict", "sandbox", "network", "processes", "resources", "max-output", "durability",
-	"allow_errors", "interrupt_on_timeout",
-	"headline", "output",
-	"reads", "inputs", "reuse", "pick", "steps", "proof", "singleton",
-}
+var frontNames = append(slices.Sorted(maps.Keys(frontKeys)), "params", "output")
 
 func isOn(n *yaml.Node, to *bool) error {
 	var on *bool
@@ -210,17 +202,19 @@ func data(f *notebooks.Front, n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return patterns(n, &f.Data)
 	}
+	return members(n, map[string]func(value *yaml.Node) error{
+		"paths": func(value *yaml.Node) error { return patterns(value, &f.Data) },
+		"keep":  func(value *yaml.Node) error { return oneOf(value, &f.DataKeep, "passed", "always") },
+	})
+}
+
+// members reads a mapping whose keys are known.
+func members(n *yaml.Node, read map[string]func(value *yaml.Node) error) error {
 	for key, value := range pairsOf(n) {
-		var err error
-		switch key.Value {
-		case "paths":
-			err = patterns(resolve(value), &f.Data)
-		case "keep":
-			err = oneOf(value, &f.DataKeep, "passed", "always")
-		default:
-			err = fmt.Errorf("unknown key %s; known: paths, keep", quote(key.Value))
+		if read[key.Value] == nil {
+			return unknownWord("key", key.Value, slices.Sorted(maps.Keys(read))...)
 		}
-		if err != nil {
+		if err := read[key.Value](value); err != nil {
 			return err
 		}
 	}
@@ -249,6 +243,12 @@ func boolean(n *yaml.Node, to **bool) error {
 	return nil
 }
 
+// unknownWord is the error for a word that is none of the known ones.
+func unknownWord(what, word string, known ...string) error {
+	return fmt.Errorf("unknown %s %s; %s", what, quote(word),
+		cmp.Or(notebooks.DidYouMean(word, known), "known are "+strings.Join(known, ", ")))
+}
+
 // oneOf reads one of some words. YAML reads on and off as truth values: they are words here, and so are true and false.
 func oneOf(n *yaml.Node, to *string, words ...string) error {
 	v := scalar(n)
@@ -258,7 +258,7 @@ func oneOf(n *yaml.Node, to *string, words ...string) error {
 			return nil
 		}
 	}
-	hint := didYouMean(v, words)
+	hint := notebooks.DidYouMean(v, words)
 	if hint != "" {
 		hint = "; " + hint
 	}
@@ -305,7 +305,7 @@ func limits(f *notebooks.Front, n *yaml.Node) error {
 		case "bytes":
 			f.Limits.Bytes, err = size(value)
 		default:
-			return fmt.Errorf("unknown limit %s; known are files, lines, bytes", quote(key))
+			return unknownWord("limit", key, "files", "lines", "bytes")
 		}
 		if err != nil || count < 0 {
 			return fmt.Errorf("%s: expected a whole number, got %s", key, quote(value))
@@ -326,7 +326,7 @@ func resources(f *notebooks.Front, n *yaml.Node) error {
 		to, err := cmp.Or(sizes[key], counts[key]), error(nil)
 		switch {
 		case to == nil:
-			return fmt.Errorf("unknown resource %s; known are memory, processes, file-size, open-files", quote(key))
+			return unknownWord("resource", key, "memory", "processes", "file-size", "open-files")
 		case sizes[key] != nil:
 			*to, err = size(value)
 		default:
@@ -346,7 +346,7 @@ func require(f *notebooks.Front, n *yaml.Node) error {
 	known := []string{"diff", "tests", "clean", "approval"}
 	for _, word := range f.Require {
 		if !slices.Contains(known, word) {
-			return fmt.Errorf("unknown requirement %s; known are %s", quote(word), strings.Join(known, ", "))
+			return unknownWord("requirement", word, known...)
 		}
 	}
 	return nil
@@ -367,18 +367,12 @@ func normalizeRules(f *notebooks.Front, n *yaml.Node) error {
 		case yaml.ScalarNode:
 			rule.Name = item.Value
 		case yaml.MappingNode:
-			for i := 0; i+1 < len(item.Content); i += 2 {
-				value := scalar(resolve(item.Content[i+1]))
-				switch item.Content[i].Value {
-				case "name":
-					rule.Name = value
-				case "pattern":
-					rule.Pattern = value
-				case "replace":
-					rule.Replace = value
-				default:
-					return fmt.Errorf("unknown key %s; known are name, pattern, replace", quote(item.Content[i].Value))
-				}
+			text := func(to *string) func(*yaml.Node) error {
+				return func(value *yaml.Node) error { return setText(value, to) }
+			}
+			if err := members(item, map[string]func(*yaml.Node) error{"name": text(&rule.Name),
+				"pattern": text(&rule.Pattern), "replace": text(&rule.Replace)}); err != nil {
+				return err
 			}
 			if rule.Pattern == "" {
 				return want

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -117,11 +118,7 @@ func scheduleKey(s *notebooks.Schedule, name string, value *yaml.Node) (hint str
 		b, merr := yaml.Marshal(value)
 		s.Params, err = string(b), merr
 	default:
-		if near := notebooks.Suggest(name, scheduleKeys); near != "" {
-			hint = fmt.Sprintf("did you mean %s?", near)
-		} else {
-			hint = "known are " + strings.Join(scheduleKeys, ", ")
-		}
+		hint = cmp.Or(notebooks.DidYouMean(name, scheduleKeys), "known are "+strings.Join(scheduleKeys, ", "))
 		return hint, fmt.Errorf("unknown key %s", quote(name))
 	}
 	return "", within(err)

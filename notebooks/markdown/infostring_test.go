@@ -86,7 +86,6 @@ var infoStrings = []struct{ info, want string }{
 	{"bash {#a needs=a}", `! 1:13: step "a": needs: the step needs itself; take it out`},
 	{"{#a .test}", "a  .test"},
 	{"bash {#ä timeot=1}", `! 1:13: step "ä": unknown attribute "timeot"; did you mean timeout?`},
-	{"bash {.tset}", "? 1:11: the tag .tset has no meaning; did you mean .test?"},
 	{"{.python #lst}", "? 1:6: the fence is not a step: its language is not its first word; " +
 		"write ```python {#id} to run it"},
 	// Jupytext

@@ -3,67 +3,166 @@ package markdown
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 
 	"markmill/notebooks"
 	"markmill/notebooks/blocks"
+	"markmill/notebooks/expr"
 	"markmill/notebooks/lazyregexp"
 )
 
 // Text that is almost a step, a tag or a front matter would be ignored silently. The checks here warn of it.
 
-// NoStep is how the warnings begin of fences that are almost steps.
-const NoStep = "the fence is not a step"
+// How messages begin of fences that are almost steps, of those that almost declare parameters, and of fences that are
+// steps elsewhere.
+const (
+	NoStep   = "the fence is not a step"
+	noParams = "the fence declares no parameters"
+	Inside   = "a step stands inside"
+)
 
-// Inside is how those begin of fences that are steps elsewhere.
-const Inside = "a step stands inside"
+// IsAlmost reports whether a warning is of a fence that is almost a step, or almost declares parameters.
+func IsAlmost(w *notebooks.Error) bool {
+	return strings.HasPrefix(w.Msg, NoStep) || strings.HasPrefix(w.Msg, noParams)
+}
 
-// checkOutputTag refuses a fence of code with the class of a block of an output notebook, where the tag of a step is
-// meant: with it, the step would be left out, or would not be the test that its author takes it for.
-func (r *parser) checkOutputTag(in *info) {
-	if in.form != notebooks.FormNative || notebooks.IsData(in.lang) && in.id.text == "" {
-		return
-	}
-	for _, t := range in.tags {
-		if t.text == "tests" {
-			r.mistake(notebooks.KindOption, t.at, notebooks.StepID(in.id.text),
-				"the tag .tests means nothing: it marks the tests in an output notebook", "write .test")
-		}
+// almost tells of a word that is a slip of a known one: a warning, which refuse makes a mistake.
+func (r *parser) almost(at int, id notebooks.StepID, msg, hint string) {
+	r.warn(at, id, msg, hint)
+	w := r.nb.Warnings[len(r.nb.Warnings)-1]
+	r.near = append(r.near, w)
+	if strings.Contains(hint, "."+notebooks.TagParameters) {
+		r.nb.AlmostParams = cmp.Or(r.nb.AlmostParams, w)
 	}
 }
 
-// checkAlmostStep warns of a fence that does not run, and is close to one that does.
+// refuse makes the near misses in a notebook of Markmill's own form mistakes with which no run begins. The words in
+// files of other forms belong to other tools, and those of a file without a step to whatever shows it.
+func (r *parser) refuse() {
+	nb := r.nb
+	if nb.Form == notebooks.FormNative && (len(nb.Steps) > 0 || len(nb.Params) > 0) {
+		nb.Refused, nb.AlmostParams = append(nb.Refused, r.near...), nil
+		nb.Warnings = slices.DeleteFunc(nb.Warnings,
+			func(w *notebooks.Error) bool { return slices.Contains(r.near, w) })
+	}
+}
+
+// nearTag returns the tag that a word is or must be a slip of; "" if it is none.
+func nearTag(word string) string {
+	switch tag := ownTag(word); {
+	case isOwnTag(word):
+		return tag
+	case word == "params" || word == "param": // as in the front matter
+		return notebooks.TagParameters
+	}
+	return notebooks.NearMiss(word, ownTags)
+}
+
+// almostParameters tells of a fence of YAML or JSON that almost declares parameters.
+func (r *parser) almostParameters(in *info) bool {
+	words := slices.Concat(in.tags, in.bare, []mark{in.id})
+	if a, ok := in.attr("tags"); ok {
+		for _, w := range a.words() {
+			words = append(words, mark{w, a.at})
+		}
+	}
+	for _, w := range words {
+		if nearTag(w.text) == notebooks.TagParameters && (in.form == notebooks.FormNative || len(words) == 2) {
+			r.almost(w.at, "", noParams+": "+quote(w.text)+" is not its tag", "write ```"+in.word+" {.parameters}")
+			return true
+		}
+	}
+	return false
+}
+
+// checkAlmostStep tells of a fence that does not run, and is close to one that does.
 func (r *parser) checkAlmostStep(in *info) {
 	const not = NoStep + ": "
 	if notebooks.IsData(in.lang) {
 		return
 	}
-	if a, ok := in.attr("id"); ok && in.form == notebooks.FormNative {
-		r.warn(a.at, "", not+"id= gives no id", "write {#"+cmp.Or(notebooks.Slug(a.val), "name")+"}")
+	native := in.form == notebooks.FormNative
+	if a, ok := in.attr("id"); ok && native {
+		r.almost(a.at, "", not+"id= gives no id", "write {#"+cmp.Or(notebooks.Slug(a.val), "name")+"}")
 		return
 	}
 	if !notebooks.IsLanguage(in.lang) {
 		return
 	}
 	for _, b := range in.bare {
-		switch name := strings.Trim(b.text, "#.{},"); {
+		name := strings.Trim(b.text, "#.{},")
+		tag, alone := nearTag(name), len(in.bare) == 1 && len(in.attrs) == 0
+		switch {
 		case !notebooks.IsID(name) || name[0] >= '0' && name[0] <= '9' || presentation(name, in.lang):
-		case in.form == notebooks.FormNative && isOwnTag(name):
-			r.warn(b.at, "", not+quote(b.text)+" is no tag", "write {."+name+"}")
+		case native && tag != "":
+			r.almost(b.at, "", not+quote(b.text)+" is no tag", "write {."+tag+"}")
 			return
-		case in.form == notebooks.FormNative && len(in.bare) == 1 && len(in.attrs) == 0:
+		case native && alone:
 			r.warn(b.at, "", not+quote(b.text)+" is neither an id nor a tag", "write {#"+name+"} to run it")
 			return
 		case b.text == "#"+name:
 			r.warn(b.at, "", not+"its id stands outside of braces", "write {#"+name+"}")
 			return
+		case alone && tag != "" && len(in.tags) == 0:
+			r.almost(b.at, "", not+quote(b.text)+" stands outside of braces", "write {."+tag+"}")
+			return
 		}
 	}
-	if in.form == notebooks.FormJupytext {
-		for _, t := range in.tags {
-			if isOwnTag(t.text) {
-				r.warn(t.at, "", not+"its tag stands outside of braces", "write {."+t.text+"}")
-				return
+	for _, t := range in.tags {
+		tag := nearTag(t.text)
+		switch {
+		case tag == "":
+		case native && t.text == "tests": // the class of a block in an output notebook
+			r.almost(t.at, "", not+quote("."+t.text)+" is no tag", "write {."+tag+"}")
+			return
+		case in.form == notebooks.FormJupytext:
+			r.almost(t.at, "", not+"its tag stands outside of braces", "write {."+tag+"}")
+			return
+		}
+	}
+}
+
+// checkConditions looks for names in if= that nothing has. A scrap counts if the code of a step before has its name.
+func (r *parser) checkConditions() {
+	var params, ids []string
+	for _, p := range r.nb.Params {
+		params = append(params, p.Name)
+	}
+	for _, s := range r.nb.Steps {
+		ids = append(ids, string(s.ID))
+	}
+	unread := slices.ContainsFunc(r.nb.Steps, func(s *notebooks.Step) bool { return s.Parameters })
+	for i, s := range r.nb.Steps {
+		e, err := expr.Parse(s.If)
+		if err != nil {
+			continue
+		}
+		before := func(name string) bool {
+			return slices.ContainsFunc(r.nb.Steps[:i],
+				func(s *notebooks.Step) bool { return bytes.Contains(s.Code, []byte(name)) })
+		}
+		at := r.optionAt[option{s, "if"}]
+		for _, n := range e.Names() {
+			what, known := "parameter ", params
+			switch {
+			case n.Root == expr.Steps:
+				what, known = "step ", ids
+			case n.Parts:
+				known = slices.Concat(params, expr.Roots)
+			}
+			near := notebooks.DidYouMean(n.Name, known)
+			switch certain := n.Root == expr.Params || n.Root == expr.Steps; {
+			case n.Defined, n.Root != expr.Scraps && slices.Contains(known, n.Name), n.Root == expr.Params && unread,
+				!certain && before(n.Name):
+			case certain:
+				r.almost(at, s.ID, "if: there is no "+what+quote(n.Name),
+					cmp.Or(near, "declare it, or ask with "+n.Ask()))
+			case n.Root == "" && notebooks.NearMiss(n.Name, known) != "":
+				r.almost(at, s.ID, "if: nothing is called "+quote(n.Name), near)
+			default:
+				r.warn(at, s.ID, "if: no step before this one names a scrap "+quote(n.Name),
+					"record it first, or ask with "+n.Ask())
 			}
 		}
 	}
@@ -79,14 +178,11 @@ func (r *parser) checkAlmostLanguage(f *blocks.Fence) {
 	word, _, _ = strings.Cut(word, "}")
 	word, _, _ = strings.Cut(strings.TrimSpace(word), " ")
 	const short = 5 // {note} is no slip of node
-	if len(word) < short || len(word) > 12 || notebooks.IsLanguage(word) || !isVariable(word) {
+	if len(word) < short || notebooks.IsLanguage(word) || !isVariable(word) {
 		return
 	}
-	for _, lang := range notebooks.Languages() {
-		if len(lang) >= short && notebooks.EditDistance([]rune(strings.ToLower(word)), []rune(lang)) == 1 {
-			r.warn(f.Info.Start, "", NoStep+": the language "+quote(word)+" is not known", "did you mean {"+lang+"}?")
-			return
-		}
+	if near := notebooks.NearMiss(word, notebooks.Languages()); len(near) >= short {
+		r.warn(f.Info.Start, "", NoStep+": the language "+quote(word)+" is not known", "did you mean {"+near+"}?")
 	}
 }
 
@@ -197,9 +293,7 @@ func isDashes(line string) bool {
 
 func isFrontKey(key string) bool {
 	_, own := frontKeys[key]
-	near := notebooks.Suggest(key, frontNames)
-	return own || key == "params" || ForeignKey(key) ||
-		len(key) > 4 && near != "" && notebooks.EditDistance([]rune(key), []rune(near)) == 1
+	return own || key == "params" || ForeignKey(key) || len(key) > 4 && notebooks.NearMiss(key, frontNames) != ""
 }
 
 // checkLostMatter refuses a file whose front matter is not read: a run without its allow: and require: would pass.

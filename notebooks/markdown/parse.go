@@ -27,7 +27,7 @@ func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook,
 	if w := notebooks.WarnOfReturns(name, src); w != nil {
 		nb.Warnings = append(nb.Warnings, w)
 	}
-	r := parser{nb: nb, needsAt: map[*notebooks.Step]int{}}
+	r := parser{nb: nb, optionAt: map[option]int{}}
 	matter := blocks.FindFrontMatter(src)
 	r.readHeader(matter)
 	r.checkLostMatter(matter)
@@ -54,6 +54,7 @@ func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook,
 	r.nameSteps()
 	r.checkNeeds()
 	r.checkParams()
+	r.checkConditions()
 	r.checkConflicts()
 	r.checkStepConflicts()
 	return r.result()
@@ -61,6 +62,7 @@ func ParseAs(form notebooks.Form, name string, src []byte) (*notebooks.Notebook,
 
 // result returns the notebook, with its warnings and the mistakes in order of place.
 func (r *parser) result() (*notebooks.Notebook, error) {
+	r.refuse()
 	notebooks.ErrorList(r.nb.Warnings).Sort()
 	if len(r.errs) == 0 {
 		return r.nb, nil
@@ -76,13 +78,20 @@ type parser struct {
 	fences    []blocks.Fence
 	markups   []blocks.Markup
 	header    header
-	textCells []notebooks.Span        // Markdown and raw cells of Jupytext
-	needsAt   map[*notebooks.Step]int // the offset of its needs=
-	foreign   notebooks.Form          // of the first step that is spelled in another form
-	guessed   bool                    // a language was guessed, and the warning given
-	blockAt   int                     // end of the first parameters block, 0 without one
-	frontKeys map[string]bool         // that were read
-	frontAt   int                     // end of a front matter that declares parameters, 0 without one
+	textCells []notebooks.Span   // Markdown and raw cells of Jupytext
+	optionAt  map[option]int     // the offset of an option of a step
+	near      []*notebooks.Error // near misses, which are warnings, too
+	foreign   notebooks.Form     // of the first step that is spelled in another form
+	guessed   bool               // a language was guessed, and the warning given
+	blockAt   int                // end of the first parameters block, 0 without one
+	frontKeys map[string]bool    // that were read
+	frontAt   int                // end of a front matter that declares parameters, 0 without one
+}
+
+// option is an option of a step.
+type option struct {
+	step *notebooks.Step
+	key  string
 }
 
 func (r *parser) mistake(kind notebooks.Kind, at int, id notebooks.StepID, msg, hint string) {
@@ -120,9 +129,6 @@ func (r *parser) readFence(f *blocks.Fence) {
 		r.mistake(notebooks.KindSyntax, f.Tick, "",
 			fmt.Sprintf("the fence that opens in line %d is never closed", line),
 			fmt.Sprintf("write a line of %s after its last line", mark))
-	}
-	if r.header.form == "" {
-		r.checkOutputTag(&in)
 	}
 	r.nb.Fences = append(r.nb.Fences, notebooks.Part{Span: f.Span, Info: text, Form: in.form,
 		Code: f.Code(r.nb.Source)})

@@ -40,7 +40,7 @@ func TestMistakes(t *testing.T) {
 		{"front matter", "a.md", "---\ntitel: x\nlimits: {file: 3}\nsandbox: hard\n" +
 			"author: me\n---\n```bash {#a}\n```\n",
 			"a.md:2:1: unknown key \"titel\" in the front matter; did you mean title?\n" +
-				"a.md:3:9: limits: unknown limit \"file\"; known are files, lines, bytes\n" +
+				"a.md:3:9: limits: unknown limit \"file\"; did you mean files?\n" +
 				"a.md:4:10: sandbox: expected on, off, strict, required, got \"hard\""},
 		{"resources", "a.md", "---\nresources: {memory: 0, cpu: 1}\n---\n```bash {#a}\n```\n",
 			"a.md:2:12: resources: memory: expected a limit above 0, got \"0\""},

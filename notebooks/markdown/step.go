@@ -24,10 +24,13 @@ func (r *parser) roleOf(f *blocks.Fence, in *info) role {
 	if in.noLang {
 		return r.roleWithoutLang(in)
 	}
-	if in.hasTag(notebooks.TagParameters) {
-		switch in.lang {
-		case "yaml", "yml", "json":
+	switch in.lang {
+	case "yaml", "yml", "json":
+		if in.hasTag(notebooks.TagParameters) {
 			return parameters
+		}
+		if r.almostParameters(in) {
+			return prose
 		}
 	}
 	runs := r.jupytextCell // of a bare language
@@ -65,7 +68,7 @@ func (r *parser) stepByTag(in *info) bool {
 		if presentation(t.text, in.lang) {
 			continue
 		}
-		if !notebooks.IsData(in.lang) || notebooks.Suggest(t.text, ownTags) != "" || isOwnTag(t.text) {
+		if !notebooks.IsData(in.lang) || isOwnTag(t.text) {
 			return true
 		}
 	}
@@ -77,7 +80,8 @@ func isOwnTag(tag string) bool { return slices.Contains(ownTags, ownTag(tag)) }
 // warnOfOptions warns of a fence that has options of a step and is not one.
 func (r *parser) warnOfOptions(in *info) {
 	for _, a := range in.attrs {
-		if _, ok := attributes[a.key]; ok && !notebooks.IsData(in.lang) {
+		_, ok := attributes[a.key]
+		if (ok || notebooks.NearMiss(a.key, attributeNames) != "") && !notebooks.IsData(in.lang) {
 			r.warn(a.at, "", fmt.Sprintf(NoStep+", so %s= has no effect", a.key), "add an id, {#name}, or {.step}")
 			return
 		}
@@ -116,9 +120,7 @@ func (r *parser) addStep(f *blocks.Fence, in *info) {
 		r.mistake(notebooks.KindSyntax, w.at, s.ID, w.msg, w.hint)
 	}
 	for _, t := range in.tags {
-		if in.form != notebooks.FormNative || t.text != "tests" { // which is reported as an error
-			r.checkTag(s, t, in.lang)
-		}
+		r.checkTag(s, t, in.lang)
 		addTag(s, t.text)
 	}
 	if spelled == notebooks.FormNative {
@@ -155,14 +157,13 @@ func usesRunme(in *info) bool {
 	})
 }
 
-// checkTag warns of a tag that is one typo away from one with a meaning: it would be kept and have no effect.
+// checkTag tells of a tag that is a slip of one with a meaning: it would be kept and have no effect.
 func (r *parser) checkTag(s *notebooks.Step, t mark, lang string) {
 	if isOwnTag(t.text) || presentation(t.text, lang) && t.text != "tests" || len(TagsOf(t.text)) > 1 {
 		return
 	}
-	if near := notebooks.Suggest(t.text, ownTags); near != "" &&
-		notebooks.EditDistance([]rune(t.text), []rune(near)) <= 2 {
-		r.warn(t.at, s.ID, fmt.Sprintf("the tag .%s has no meaning", t.text), fmt.Sprintf("did you mean .%s?", near))
+	if near := nearTag(t.text); near != "" {
+		r.almost(t.at, s.ID, fmt.Sprintf("the tag .%s has no meaning", t.text), fmt.Sprintf("did you mean .%s?", near))
 	}
 }
 
@@ -206,9 +207,8 @@ func (r *parser) apply(s *notebooks.Step, a attr, spelled notebooks.Form) {
 		r.unknownAttribute(s, a, spelled)
 		return
 	}
+	r.optionAt[option{s, a.key}] = a.at
 	switch a.key {
-	case "needs":
-		r.needsAt[s] = a.at
 	case "tags":
 		for _, tag := range a.words() {
 			r.checkTag(s, mark{tag, a.at}, s.Lang)
@@ -230,7 +230,7 @@ func (r *parser) apply(s *notebooks.Step, a attr, spelled notebooks.Form) {
 // unknownAttribute returns an error in Markmill's own form. In other forms it may be another tool's: it gets a warning,
 // and in Jupytext's form only if it looks like a typo, because any tool's keys may be there.
 func (r *parser) unknownAttribute(s *notebooks.Step, a attr, spelled notebooks.Form) {
-	hint := didYouMean(a.key, attributeNames)
+	hint := notebooks.DidYouMean(a.key, attributeNames)
 	switch {
 	case spelled == notebooks.FormNative:
 		switch a.key {
@@ -244,12 +244,4 @@ func (r *parser) unknownAttribute(s *notebooks.Step, a attr, spelled notebooks.F
 	case spelled != notebooks.FormJupytext || hint != "":
 		r.warn(a.at, s.ID, fmt.Sprintf("%s has no effect", quote(a.key)), hint)
 	}
-}
-
-// didYouMean returns a hint for a word that is close to a known one, "" if none is.
-func didYouMean(word string, known []string) string {
-	if near := notebooks.Suggest(word, known); near != "" {
-		return fmt.Sprintf("did you mean %s?", near)
-	}
-	return ""
 }

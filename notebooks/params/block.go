@@ -129,10 +129,8 @@ func (r *yamlReader) longForm(param notebooks.Param, n *yaml.Node) (notebooks.Pa
 		if key := target(p.key); !slices.Contains(longKeys, key.Value) {
 			e := r.errorf(p.key, "a parameter's declaration has no key %q; it has %s",
 				key.Value, strings.Join(longKeys, ", "))
-			e.Hint = "for a map as the default, write {type: map, default: {…}}"
-			if near := notebooks.Suggest(key.Value, longKeys); near != "" {
-				e.Hint = fmt.Sprintf("did you mean %s? %s", near, e.Hint)
-			}
+			e.Hint = strings.TrimSpace(notebooks.DidYouMean(key.Value, longKeys) +
+				" for a map as the default, write {type: map, default: {…}}")
 			return notebooks.Param{}, e
 		}
 		at[target(p.key).Value] = p.value

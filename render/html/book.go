@@ -202,11 +202,17 @@ func (p *book) top(st state, words string, lead, warning, rows, below markup) ma
 		reasons = sprintf(`<div class="reasons">%s</div>`, why.main())
 	}
 	var w writer
+	facts := markup("")
+	if p.manifest != nil {
+		for _, fact := range result.Verdict(p.manifest)[1:] {
+			facts += sprintf(" · %s", cleanLine(fact))
+		}
+	}
 	if p.titled == "" {
 		p.titled = sprintf("<h1>%s</h1>", cleanLine(p.title))
 	}
-	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s</p>%s%s%s%s%s<table `+
-		`class="facts">`, markup(st), verdictSign(st, words), words, p.titled, lead, p.about(), reasons, warning)
+	w.put(`<section class="top %s"><p class="verdict"><span class="sign">%s</span>%s%s</p>%s%s%s%s%s<table `+
+		`class="facts">`, markup(st), verdictSign(st, words), words, facts, p.titled, lead, p.about(), reasons, warning)
 	p.runRows(&w, p.manifest)
 	w.put("%s</table>%s</section>\n", rows, below)
 	return w.markup()

@@ -279,8 +279,6 @@ func (p *jupyterPage) manifestRows(w *writer) {
 	if m == nil {
 		return
 	}
-	w.put(`<tr><th>Tests</th><td>%s</td></tr>`, cleanLine(strings.TrimPrefix(result.TestsWords(m), "tests: ")))
-	w.put(`<tr><th>Change</th><td>%s</td></tr>`, cleanLine(result.ChangedWords(m)))
 	dataRow(w, m)
 	p.paramRows(w, nil, m.Parameters)
 	var scraps []scrap

@@ -76,12 +76,13 @@ func TestStatusComesFirst(t *testing.T) {
 			"@@\n-old\n+new\n+more\n```\n\n```json {.scraps}\n{\n  \"n\": 12\n}\n```\n\n</details>\n",
 	}
 	steps := []notebooks.ManifestStep{
-		{ID: "a", Status: "pass", Exit: new(int), Tests: &notebooks.ManifestTests{Passed: 3, Skipped: 1}},
+		{ID: "a", Status: "pass", Tags: []string{"test"}, Exit: new(int),
+			Tests: &notebooks.ManifestTests{Passed: 3, Skipped: 1}},
 		{ID: "b", Status: "fail", Files: 1, Added: 2, Deleted: 1},
 		{ID: "c", Status: "pending"},
 	}
-	for status, want := range map[string]string{"pass": "✓Passed", "fail": "✗Failed", "blocked": "⊘Blocked",
-		"interrupted": "✗Interrupted", "odd<b>": "·odd<b>"} {
+	for status, want := range map[string]string{"pass": "✓passed", "fail": "✗failed", "blocked": "⊘blocked",
+		"interrupted": "✗interrupted", "odd<b>": "·odd<b>"} {
 		page, text := pageOf(t, output(t, source, status, bodies, steps...))
 		_, main, _ := strings.Cut(text, "▸")
 		if main == "" {
@@ -91,8 +92,8 @@ func TestStatusComesFirst(t *testing.T) {
 		if at < 0 {
 			t.Fatalf("%s: the page does not say %q:\n%s", status, want, text)
 		}
-		for _, later := range []string{"1 failed", "1 passed", "1 not reached",
-			"3 passed", "1 skipped", "x/y.go", "12"} {
+		for _, later := range []string{" · 1 of 3 steps passed, 1 failed, 1 not reached · ",
+			" · tests: 3 passed, 1 skipped · ", "x/y.go", "12"} {
 			if i := strings.Index(text, later); i < at {
 				t.Errorf("%s: %q stands at %d, the verdict at %d", status, later, i, at)
 			}

@@ -12,37 +12,28 @@ import (
 
 // statusWords returns the words for a status, and the state that gives its color.
 func statusWords(s string) (state, string) {
-	known, ok := map[string]struct {
-		state
-		words string
-	}{"pass": {passed, "Passed"}, "fail": {failed, "Failed"}, "blocked": {timedOut, "Blocked"},
-		"partial": {timedOut, "Partial"}, "interrupted": {failed, "Interrupted"}, "prepared": {unknown, "Prepared"}}[s]
+	known, ok := map[string]state{"pass": passed, "fail": failed, "blocked": timedOut, "partial": timedOut,
+		"interrupted": failed}[s]
 	if !ok {
-		return unknown, cleanLine(s)
+		known = unknown
 	}
-	return known.state, known.words
+	return known, string(cleanLine(result.StatusWords(s)))
 }
 
 func verdictSign(s state, words string) markup {
 	switch words {
-	case "Blocked":
+	case "blocked":
 		return "⊘"
-	case "Partial":
+	case "partial":
 		return "◐"
 	}
 	return signs[s]
 }
 
-// runRows writes whether the run was partial, who approved it, and what else a reader should know.
+// runRows writes what a reader should know besides the verdict.
 func (p *page) runRows(w *writer, m *notebooks.Manifest) {
 	if m == nil {
 		return
-	}
-	if m.Partial != "" {
-		w.put(`<tr><th>Part</th><td>only a part of the notebook ran: <code>%s</code></td></tr>`, cleanLine(m.Partial))
-	}
-	if m.Contract != nil && m.Contract.Approval != "" {
-		w.put(`<tr><th>Approval</th><td>%s</td></tr>`, cleanLine(m.Contract.Approval))
 	}
 	for _, words := range result.Notices(m) {
 		w.put(`<tr><th>Note</th><td>%s</td></tr>`, p.sentence(words))
@@ -83,10 +74,9 @@ func (p *notebookPage) summary(st state, words string) markup {
 	}
 	lanes := p.lanes()
 	if lanes == "" || len(p.results) > 0 { // else the page is of a comparison alone, and no step is of interest
-		p.stepRow(&rows)
+		p.stepRows(&rows)
 	}
 	if len(p.results) > 0 {
-		p.testRow(&rows)
 		p.changeRow(&rows)
 		dataRow(&rows, p.manifest)
 	}
@@ -117,82 +107,44 @@ func (p *notebookPage) lanes() markup {
 	return newDocument([]byte(strings.Join(result.Lanes(p.manifest.Lanes), "\n"))).main()
 }
 
-// stepRow counts the steps by state, with links to those that did not pass.
-func (p *notebookPage) stepRow(w *writer) {
-	counts := map[state][]string{}
+// stepRows link to the steps that did not pass, and to the tests.
+func (p *notebookPage) stepRows(w *writer) {
+	const most = 12
+	var notPassed, tests writer
+	n, from := 0, ""
 	for _, s := range p.nb.Steps {
-		st := unknown
-		if r := p.results[s.ID]; r != nil {
+		st, r := unknown, p.results[s.ID]
+		if r != nil {
 			st = r.state
 		}
-		counts[st] = append(counts[st], string(s.ID))
-	}
-	w.put(`<tr><th>Steps</th><td>`)
-	if p.manifest == nil && len(p.results) == 0 {
-		w.put("%s</td></tr>", plain.Counted(len(p.nb.Steps), "step"))
-		return
-	}
-	for _, st := range []struct {
-		state state
-		words string
-	}{{failed, "failed"}, {timedOut, "timed out"}, {passed, "passed"}, {skipped, "skipped"}, {unknown, "not reached"}} {
-		ids := counts[st.state]
-		if len(ids) == 0 {
-			continue
-		}
-		w.put(`<span class="count %s">%s %d %s</span> `, markup(st.state), signs[st.state], len(ids), markup(st.words))
-		if st.state != passed && len(ids) <= 12 {
-			for _, id := range ids {
-				w.put(`<a class="ref" href="#%s">%s</a> `, stepPrefix+id, cleanLine(id))
-			}
-		}
-	}
-	w.put("</td></tr>")
-}
-
-func (p *notebookPage) testRow(w *writer) {
-	var sum notebooks.ManifestTests
-	any := false
-	var refs writer
-	for _, s := range p.nb.Steps {
-		r := p.results[s.ID]
-		if r == nil || !s.Has(notebooks.TagTest) && r.tests == nil {
-			continue
-		}
-		any = true
-		if t := r.tests; t != nil {
-			sum.Passed, sum.Failed, sum.Skipped = sum.Passed+t.Passed, sum.Failed+t.Failed, sum.Skipped+t.Skipped
-			if sum.From == "" || t.From == notebooks.Printed {
-				sum.From = t.From
-			}
-		}
-		refs.put(`<a class="ref %s" href="#%s">%s %s</a> `, markup(r.state), stepPrefix+string(s.ID), signs[r.state],
+		ref := sprintf(`<a class="ref %s" href="#%s">%s %s</a> `, markup(st), stepPrefix+string(s.ID), signs[st],
 			cleanLine(string(s.ID)))
+		if n < most && st != passed {
+			notPassed.put("%s", ref)
+			n++
+		}
+		if r != nil && (s.Has(notebooks.TagTest) || r.tests != nil) {
+			tests.put("%s", ref)
+			if r.tests != nil && (from == "" || r.tests.From == notebooks.Printed) {
+				from = r.tests.From
+			}
+		}
 	}
-	w.put(`<tr><th>Tests</th><td>`)
+	switch from {
+	case notebooks.Printed:
+		tests.put(`<span class="dim">printed: the counts are those that the steps printed, as any program could</span>`)
+	case notebooks.Reported:
+		tests.put(`<span class="dim">reported: the counts are those of the runners’ own reports</span>`)
+	}
 	switch {
-	case !any:
-		w.put(`<span class="dim">none ran</span>`)
-	case sum.Passed+sum.Failed+sum.Skipped == 0:
-		w.put("%s", refs.markup())
-	default:
-		if sum.Failed > 0 {
-			w.put(`<span class="count fail">✗ %d failed</span> `, sum.Failed)
-		}
-		w.put(`<span class="count pass">✓ %d passed</span> `, sum.Passed)
-		if sum.Skipped > 0 {
-			w.put(`<span class="count skip">○ %d skipped</span> `, sum.Skipped)
-		}
-		switch sum.From {
-		case notebooks.Printed:
-			w.put(
-				`<span class="dim" title="The counts are those that the steps printed, as any program could.">printed</span> `)
-		case notebooks.Reported:
-			w.put(`<span class="dim" title="The counts are those of the runners’ own reports.">reported</span> `)
-		}
-		w.put("%s", refs.markup())
+	case len(p.results) == 0:
+		w.put("<tr><th>Steps</th><td>%s</td></tr>", plain.Counted(len(p.nb.Steps), "step"))
+	case n > 0:
+		w.put("<tr><th>Steps</th><td>%s</td></tr>", notPassed.markup())
 	}
-	w.put("</td></tr>")
+	if refs := tests.markup(); refs != "" {
+		w.put("<tr><th>Tests</th><td>%s</td></tr>", refs)
+	}
 }
 
 // dataRow lists what the run wrote and Git ignores.
@@ -222,7 +174,6 @@ func (p *notebookPage) changeRow(w *writer) {
 	}
 	var files []*change
 	at := map[string]*change{}
-	added, deleted := 0, 0
 	for _, s := range p.nb.Steps {
 		r := p.results[s.ID]
 		if r == nil {
@@ -236,13 +187,10 @@ func (p *notebookPage) changeRow(w *writer) {
 				files = append(files, c)
 			}
 			c.added, c.deleted = c.added+f.added, c.deleted+f.deleted
-			added, deleted = added+f.added, deleted+f.deleted
 			c.steps = append(c.steps, string(s.ID))
 		}
 	}
-	w.put(`<tr><th>Change</th><td>`)
 	if len(files) == 0 {
-		w.put(`<span class="dim">nothing changed</span></td></tr>`)
 		return
 	}
 	var list writer
@@ -260,7 +208,7 @@ func (p *notebookPage) changeRow(w *writer) {
 		list.put("</td></tr>")
 	}
 	list.put("</table>")
-	w.put(`%s%s%s</td></tr>`, plain.Counted(len(files), "file"), plusMinus(added, deleted), list.markup())
+	w.put(`<tr><th>Change</th><td>%s</td></tr>`, list.markup())
 }
 
 // maxListed bounds the rows of a list at the top.

@@ -33,7 +33,7 @@ func (o *cellOutputs) besides(rec runs.StepRecord) error {
 	}
 	f := rec.Finished
 	if (f.Status == runs.StepFailed || f.Status == runs.StepTimeout) && f.Error == nil {
-		_, words := result.Verdict(rec)
+		_, words := result.StepLine(rec)
 		o.fails(rec.Planned.ID, words)
 	}
 	if rec.Patch == nil || len(rec.Patch.Files) == 0 {

@@ -15,8 +15,8 @@ import (
 // MaxValue bounds the JSON of a value that is shown, in bytes.
 const MaxValue = 4 << 10
 
-// Manifest folds a run into the manifest of its output notebook. nb is the notebook that ran. It holds nothing that
-// varies from run to run.
+// Manifest folds a run into the manifest of its output notebook. nb is the notebook that ran; without it the manifest
+// lacks what weakens steps. It holds nothing that varies from run to run.
 func Manifest(nb *notebooks.Notebook, run *runs.Run) notebooks.Manifest {
 	names := safe.NewNames(run.Started.Paths)
 	say := func(words string) string { return plain.Escape(names.Replace(words)) }
@@ -114,7 +114,7 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 	for _, rec := range run.Steps {
 		s := Of(rec)
 		s.Broke = broke[s.ID]
-		if step := nb.Step(s.ID); step != nil {
+		if step := stepOf(nb, s.ID); step != nil {
 			s.Weakened = weakened(nb, step, s.Tags)
 		}
 		if rec.Step == nil { // it has no process, and so no exit code
@@ -127,6 +127,13 @@ func manifestSteps(nb *notebooks.Notebook, run *runs.Run, say func(string) strin
 		out = append(out, s)
 	}
 	return out
+}
+
+func stepOf(nb *notebooks.Notebook, id notebooks.StepID) *notebooks.Step {
+	if nb == nil {
+		return nil
+	}
+	return nb.Step(id)
 }
 
 // weakened lists the attributes and tags that let a step pass, or not run, where it would otherwise fail.

@@ -26,12 +26,14 @@ const mostPaths = 3
 func VerdictMarkdown(m *notebooks.Manifest, headline []string) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(strings.TrimRight("> "+text, " ") + "\n") }
-	head := fmt.Sprintf("**%s %s**", RunMark(runs.Status(m.Status)), StatusWords(m.Status))
-	facts := verdictFacts(m)
-	if m.Lanes != nil && m.Lanes.Picked == 0 { // the verdict is that of the comparison alone
-		facts = nil
+	words := Verdict(m)
+	words[0] = "**" + words[0] + "**"
+	for i, fact := range words[1:] {
+		if words[i+1] = safe.Inline(fact); strings.HasPrefix(fact, "--") { // the options that left steps out
+			words[i+1] = safe.CodeSpan(fact)
+		}
 	}
-	line(strings.Join(append([]string{head}, facts...), " · "))
+	line(strings.Join(words, " · "))
 	if words := hiddenWords(m); words != "" {
 		line("")
 		line(words)
@@ -81,67 +83,90 @@ func StatusWords(status string) string {
 	case runs.Fail:
 		return "failed"
 	default: // blocked, partial, interrupted, prepared, stale
-		return safe.Inline(plain.Escape(status))
+		return plain.OneLine(status)
 	}
 }
 
-// verdictFacts summarizes steps, tests, change and approval.
-func verdictFacts(m *notebooks.Manifest) []string {
-	facts := []string{StepWords(m)}
-	if m.Partial != "" {
-		facts = append(facts, safe.CodeSpan(plain.Escape(oneLine(m.Partial, 80))))
+// Verdict says how a run ended, in the words of every view: sign and status, then what is known of its steps, its
+// tests, its change and its approval. The words are fit for a terminal.
+func Verdict(m *notebooks.Manifest) []string {
+	words := []string{RunMark(runs.Status(m.Status)) + " " + StatusWords(m.Status)}
+	if m.Lanes != nil && m.Lanes.Picked == 0 { // the verdict is that of the comparison alone
+		return words
 	}
-	facts = append(facts, TestsWords(m), ChangedWords(m))
+	approval := ""
 	if c := m.Contract; c != nil && c.Approval != "" {
-		facts = append(facts, "approval: "+safe.Inline(plain.Escape(c.Approval)))
+		approval = "approval: " + c.Approval
 	}
-	return facts
+	for _, fact := range []string{stepWords(m), oneLine(m.Partial, 80), testsWords(m), changedWords(m), approval} {
+		if fact != "" {
+			words = append(words, plain.OneLine(fact))
+		}
+	}
+	return words
 }
 
-// StepWords says "2 of 3 steps passed, 1 failed" of a manifest.
-func StepWords(m *notebooks.Manifest) string {
+// VerdictOf is Verdict for a run.
+func VerdictOf(run *runs.Run) []string {
+	m := Manifest(nil, run)
+	return Verdict(&m)
+}
+
+// stepWords says "2 of 3 steps passed, 1 failed".
+func stepWords(m *notebooks.Manifest) string {
 	counts := map[string]int{}
 	for i := range m.Steps {
 		s := &m.Steps[i]
-		if s.Carried && s.Status == string(runs.StepPassed) {
-			counts["carried"]++
-		}
+		passed := s.Status == string(runs.StepPassed)
 		switch {
-		case s.Tolerated() && s.Status == string(runs.StepPassed):
+		case s.Interrupted:
+			counts["interrupted"]++
+		case passed && s.Tolerated():
 			counts["expected"]++
-		case s.Status == string(runs.StepPassed) && len(s.Broke) > 0:
+		case passed && slices.Equal(s.Broke, []string{runs.CodeCheckCritical}):
+			counts["check"]++
+		case passed && len(s.Broke) > 0:
 			counts["broke"]++
 		default:
 			counts[s.Status]++
+		}
+		if passed && s.Carried {
+			counts["carried"]++
 		}
 	}
 	if len(m.Steps) == 0 || counts["pending"]+counts["skip"] == len(m.Steps) && m.Status != string(runs.Pass) {
 		return "nothing ran"
 	}
 	words := fmt.Sprintf("%d of %s passed", counts["pass"], plain.Counted(len(m.Steps), "step"))
-	words += EarlierWords(counts["carried"])
+	words += earlierWords(counts["carried"])
 	for _, each := range []struct{ status, words string }{
-		{"fail", "failed"}, {"timeout", "timed out"}, {"broke", "broke a rule"}, {"expected", "failed as expected"},
-		{string(runs.StepAllowed), "failed and may"}, {"skip", "skipped"}, {"pending", "not reached"},
+		{"fail", "failed"}, {"timeout", "timed out"}, {"interrupted", "interrupted"}, {"broke", "broke a rule"},
+		{"check", "failed a check"}, {"expected", "failed as expected"},
+		{string(runs.StepAllowed), "failed as allowed"},
+		{"skip", "skipped"}, {"pending", "not reached"},
 	} {
-		if n := counts[each.status]; n > 0 {
+		n := counts[each.status]
+		switch tolerated := each.status == "expected" || each.status == string(runs.StepAllowed); {
+		case tolerated && n == len(m.Steps):
+			return plain.Counted(n, "step") + " " + each.words
+		case n > 0:
 			words += fmt.Sprintf(", %d %s", n, each.words)
 		}
 	}
 	return words
 }
 
-// EarlierWords says of how many steps that passed they ran in an earlier run; "" for none.
-func EarlierWords(carried int) string {
+// earlierWords says of how many steps that passed they ran in an earlier run; "" for none.
+func earlierWords(carried int) string {
 	if carried == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (%d %s)", carried, Earlier)
 }
 
-// TestsWords summarizes the test steps, with the counts of their runners if available. A test that failed as
+// testsWords summarizes the test steps, with the counts of their runners if available. A test that failed as
 // expected did not pass.
-func TestsWords(m *notebooks.Manifest) string {
+func testsWords(m *notebooks.Manifest) string {
 	steps, passed, failed, expected, not := 0, 0, 0, 0, 0
 	var sum notebooks.ManifestTests
 	counted, from := false, map[string]bool{}
@@ -199,8 +224,8 @@ func TestsWords(m *notebooks.Manifest) string {
 	return all
 }
 
-// ChangedWords returns the size of the change.
-func ChangedWords(m *notebooks.Manifest) string {
+// changedWords returns the size of the change.
+func changedWords(m *notebooks.Manifest) string {
 	if m.Changes == nil {
 		return "change not checked"
 	}
@@ -429,6 +454,9 @@ func oneLine(s string, most int) string { return plain.Cut(strings.Join(strings.
 // BrokeWords names the rule that a step broke, and the files.
 func BrokeWords(b *notebooks.ManifestBlocker) string {
 	words := "broke " + b.Rule
+	if b.Code == runs.CodeCheckCritical {
+		words = "failed " + b.Rule
+	}
 	if len(b.Paths) > 0 {
 		words += ": " + plain.Some(b.Paths, mostPaths)
 	}

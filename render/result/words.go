@@ -131,8 +131,8 @@ func Summary(s *notebooks.ManifestStep) []string {
 	return words
 }
 
-// Verdict returns the sign and the Line of a recorded step.
-func Verdict(rec runs.StepRecord) (mark, words string) {
+// StepLine returns the sign and the Line of a recorded step.
+func StepLine(rec runs.StepRecord) (mark, words string) {
 	s := Of(rec)
 	return Mark(&s), Line(&s)
 }

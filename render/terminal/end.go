@@ -3,7 +3,6 @@ package terminal
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -59,6 +58,9 @@ func End(run *runs.Run, e Ending, color bool) string {
 	}
 	if e.Apply {
 		line("apply", apply)
+	}
+	if run.Resumable() {
+		line("resume", "markmill resume last"+e.Repo)
 	}
 	for _, words := range result.DataOffer(run, e.Repo) {
 		line("data", words)
@@ -126,23 +128,10 @@ func Events(w io.Writer, events []runs.Event, color bool) error {
 	return t.write(w, "", color)
 }
 
-// Summary returns the line that ends a run: status, steps passed, size of the change, blockers, and where the
-// evidence is.
+// Summary returns the line that ends a run: its verdict, what else to know of it, and where the evidence is.
 func Summary(run *runs.Run, evidence string, color bool) string {
-	status := run.Status()
-	parts := []string{
-		paint(result.RunMark(status)+" "+string(status), inkOf(string(status)), color),
-		render.Outcome(run),
-	}
-	if causes := run.Causes(); len(causes) > 0 {
-		var codes []string
-		for _, b := range causes {
-			if code := plain.Escape(b.Code); !slices.Contains(codes, code) {
-				codes = append(codes, code)
-			}
-		}
-		parts = append(parts, strings.Join(codes, ", "))
-	}
+	parts := result.VerdictOf(run)
+	parts[0] = paint(parts[0], inkOf(string(run.Status())), color)
 	for _, id := range run.Inputs.JudgedNothing() {
 		parts = append(parts, "judged nothing: step "+plain.Escape(string(id))+" read no file of the repository")
 	}

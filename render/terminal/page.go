@@ -21,15 +21,15 @@ import (
 
 // Page shows a run or an output notebook to a person.
 type Page struct {
-	Doc     *diff.Document
-	Run     *runs.Run                   // nil: Doc is of a notebook
-	Reasons []notebooks.ManifestBlocker // why it did not pass, causes first
-	Lanes   *notebooks.ManifestLanes    // nil: no attempts were compared
-	Record  Record                      // the run directory, and what is beside it
-	Patches map[string][]diff.FilePatch // what the steps changed, where Doc does not say
-	Code    bool                        // show the code of every step, not only of those that failed
-	Color   bool
-	Width   int // columns; 0: lines are neither wrapped nor cut
+	Doc      *diff.Document
+	Run      *runs.Run                   // nil: Doc is of a notebook
+	Manifest *notebooks.Manifest         // of the notebook; nil without one
+	Reasons  []notebooks.ManifestBlocker // why it did not pass, causes first
+	Record   Record                      // the run directory, and what is beside it
+	Patches  map[string][]diff.FilePatch // what the steps changed, where Doc does not say
+	Code     bool                        // show the code of every step, not only of those that failed
+	Color    bool
+	Width    int // columns; 0: lines are neither wrapped nor cut
 }
 
 // Bounds of what is shown of a step that passed. A step that failed is shown whole.
@@ -61,10 +61,9 @@ func (p Page) Write(w io.Writer) error {
 
 // lanes prints the comparison of attempts.
 func (p Page) lanes(out *sheet) {
-	if p.Lanes == nil {
-		return
+	if p.Manifest != nil && p.Manifest.Lanes != nil {
+		out.document([]byte(strings.Join(result.Lanes(p.Manifest.Lanes), "\n")), "")
 	}
-	out.document([]byte(strings.Join(result.Lanes(p.Lanes), "\n")), "")
 }
 
 // sheet is a page with a width.
@@ -108,12 +107,18 @@ func (p Page) verdict(out *sheet) {
 	status := runs.Status(p.Doc.Status)
 	title := plain.Escape(p.Doc.Name)
 	if p.Run != nil {
-		out.printf("%s\n", Summary(p.Run, "", p.Color))
+		out.text("", Summary(p.Run, "", p.Color), "")
 		title = shown(p.Run.Started.Notebook)
 	} else if status == "" {
 		out.printf("%s\n", paint("○ never run", yellow, p.Color))
 	} else {
-		out.printf("%s\n", paint(result.RunMark(status)+" "+shown(p.Doc.Status), inkOf(string(status)), p.Color))
+		m := p.Manifest
+		if m == nil {
+			m = &notebooks.Manifest{Status: p.Doc.Status, Lanes: &notebooks.ManifestLanes{}} // no more is known
+		}
+		words := result.Verdict(m)
+		words[0] = paint(words[0], inkOf(string(status)), p.Color)
+		out.text("", strings.Join(words, " · "), "")
 	}
 	facts := []string{title}
 	if p.Run != nil {
@@ -215,11 +220,18 @@ func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) 
 	if f.Tests = ""; c.Tests != nil {
 		f.Tests = result.TestWords(c.Tests.Passed, c.Tests.Failed, c.Tests.Skipped, c.Tests.From)
 	}
+	broken := result.Broken(&notebooks.Manifest{Blockers: p.Reasons}, notebooks.StepID(name))
+	if len(broken) > 0 {
+		f.Mark, status = "✗", runs.StepFailed
+	}
 	parts := []string{bold(shown(name), p.Color)}
 	for _, words := range append([]string{c.Lang, f.Words}, f.Besides()...) {
 		if words != "" {
 			parts = append(parts, shown(words))
 		}
+	}
+	for _, b := range broken {
+		parts = append(parts, shown(result.BrokeWords(b)))
 	}
 	out.printf("%s %s\n", paint(f.Mark, inkOf(string(status)), p.Color), strings.Join(parts, " · "))
 	failed := status == runs.StepFailed || status == runs.StepTimeout
@@ -239,8 +251,13 @@ func (p Page) step(out *sheet, c *diff.Cell, name string, rec *runs.StepRecord) 
 // code prints the code of a step with line numbers, and marks the line that failed.
 func (p Page) code(out *sheet, c *diff.Cell, rec *runs.StepRecord) {
 	at := 0
-	if rec != nil && rec.Finished != nil && rec.Finished.Error != nil {
-		at = rec.Finished.Error.Line
+	if rec != nil && rec.Finished != nil {
+		switch f := rec.Finished; {
+		case f.Error != nil:
+			at = f.Error.Line
+		case f.Failed != nil:
+			at = f.Failed.Line
+		}
 	}
 	for i, l := range strings.Split(strings.TrimRight(c.Source, "\n"), "\n") {
 		number, ink, mark := "", dim, " "

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -43,6 +44,7 @@ type Progress struct {
 	live    bool // the live line stands on the terminal
 	spin    int
 	total   int
+	planned map[notebooks.StepID]runs.PlannedStep
 	step    notebooks.StepID // "" between steps
 	place   int              // of step among those that ran, from 1
 	started time.Time
@@ -125,15 +127,17 @@ func (p *Progress) Event(e runs.Event) {
 
 func (p *Progress) plan(e runs.Event) {
 	var d runs.PlanData
-	if p.o.Total > 0 || codec.Unmarshal(e.Data, &d) != nil {
+	if codec.Unmarshal(e.Data, &d) != nil {
 		return
 	}
-	p.total = 0
+	p.planned = map[notebooks.StepID]runs.PlannedStep{}
+	total := 0
 	for _, s := range d.Steps {
-		if s.Action == runs.ActionRun {
-			p.total++
+		if p.planned[s.ID] = s; s.Action == runs.ActionRun {
+			total++
 		}
 	}
+	p.total = cmp.Or(p.o.Total, total)
 }
 
 // finish prints the line of a finished step, and why it failed.
@@ -148,11 +152,15 @@ func (p *Progress) finish(e runs.Event) {
 			p.logLines(name, t.flush())
 		}
 	}
-	rec := runs.StepRecord{Planned: runs.PlannedStep{ID: e.Step, Index: d.Index}, Finished: &d, Patch: p.patch}
+	planned := p.planned[e.Step]
+	planned.ID = e.Step
+	rec := runs.StepRecord{Planned: planned, Finished: &d, Patch: p.patch}
 	if ran {
 		rec.Step = p.begun
 	}
 	rec.Replayed = p.replayed
+	short := d // the cause is told when the run has ended
+	short.Failed, rec.Finished = nil, &short
 	f := render.FactsOf(rec)
 	parts := append([]string{paint(f.Mark, inkOf(string(d.Status)), p.o.Color) + " " + plain.Escape(string(e.Step)),
 		plain.Line([]byte(f.Words))}, f.Besides()...)

@@ -69,7 +69,7 @@ func testRun() *runs.Run {
 
 func TestSummary(t *testing.T) {
 	check(t, Summary(testRun(), ".markmill/runs/x", false),
-		"⊘ blocked · 1 of 2 steps passed · 1 file +1 −1 · timeout · evidence: .markmill/runs/x")
+		"⊘ blocked · 1 of 2 steps passed, 1 not reached · no tests · 1 file +1 −1 · evidence: .markmill/runs/x")
 }
 
 func TestFactsOfARun(t *testing.T) {

@@ -183,10 +183,7 @@ func (x *Index) explain(query string, err error) error {
 		all = append(all, names...)
 		lists = append(lists, view+" has "+strings.Join(names, ", "))
 	}
-	hint := strings.Join(lists, "; ")
-	if near := notebooks.Suggest(column, all); near != "" {
-		hint = "did you mean " + near + "? " + hint
-	}
+	hint := strings.TrimSpace(notebooks.DidYouMean(column, all) + " " + strings.Join(lists, "; "))
 	return queryError("there is no column "+found[2], hint)
 }
 

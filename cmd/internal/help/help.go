@@ -267,16 +267,18 @@ func ShownOptions(c *cobra.Command, untitled string, whole bool) (all map[string
 	return all, out
 }
 
-// helpOptions lists the options of a command.
+// helpOptions lists the options of a command. pflag counts bytes, so a "…" is one byte until its columns are made.
 func helpOptions(b *strings.Builder, c *cobra.Command, width int, whole bool) {
 	all, out := ShownOptions(c, "Options", whole)
 	for _, g := range out {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		set.SortFlags = false
 		for _, name := range g.Names {
-			set.AddFlag(all[name])
+			f := *all[name]
+			f.Usage = strings.ReplaceAll(f.Usage, "…", "\x01")
+			set.AddFlag(&f)
 		}
-		fmt.Fprintf(b, "\n%s:\n%s", g.Title, set.FlagUsagesWrapped(width))
+		fmt.Fprintf(b, "\n%s:\n%s", g.Title, strings.ReplaceAll(set.FlagUsagesWrapped(width), "\x01", "…"))
 	}
 }
 

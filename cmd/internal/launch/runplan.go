@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 
 	"markmill/cmd/internal/engines"
@@ -73,6 +74,14 @@ func RunPlan(ctx context.Context, a *program.App, eng *engine.Engine, plan *engi
 	}
 	var file *outfile.File
 	if held == nil {
+		if output != "" && output != "-" && !remote.Is(output) {
+			if dir := filepath.Dir(output); !exists(dir) {
+				a.Tell("markmill: OUTPUT makes the folder %s\n", files.Short(dir))
+			}
+			if hint := a.ValueHint(output); hint != "" {
+				a.Tell("markmill: %s\n", hint)
+			}
+		}
 		var err error
 		if file, err = a.OpenOutput("OUTPUT", output); err != nil {
 			return err
@@ -218,9 +227,7 @@ func summarize(a *program.App, r *endedRun, o *Options) {
 			}
 		}
 	}
-	for _, c := range r.Run.Causes() {
-		a.Line(r.Run.Located(c.Blocker).Line())
-	}
+	runview.TellCauses(a, r.Run)
 	r.watch.Progress.Done(terminal.Summary(r.Run, files.Short(r.Dir), a.Colour(a.Stderr)))
 	if !o.JSON {
 		shown := r.output

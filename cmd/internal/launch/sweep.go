@@ -19,6 +19,7 @@ import (
 	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 	"markmill/runs/outfile"
 )
@@ -207,11 +208,8 @@ func runSweep(ctx context.Context, a *program.App, s *sweep.Sweep, o *Options) e
 
 // sweepLine is the line of a run that has ended.
 func sweepLine(a *program.App, row string, end runs.SweepRunEndedData, left int) string {
-	mark := "✓"
-	if !end.Status.Passed() {
-		mark = "✗"
-	}
-	words := fmt.Sprintf("%s %s · %s · %.2f s · %d left", mark, row, end.Status, float64(end.Millis)/1000, left)
+	words := fmt.Sprintf("%s %s · %s · %.2f s · %d left", result.RunMark(end.Status), row,
+		result.StatusWords(string(end.Status)), float64(end.Millis)/1000, left)
 	if end.Reason != "" {
 		words += " · " + end.Reason + " · " + string(end.Run)
 	}

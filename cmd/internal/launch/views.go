@@ -95,6 +95,11 @@ func endRecord(a *program.App, dir string, complete bool, file *outfile.File, ou
 	return a.SignRecord(dir, key)
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func isDevice(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular()

@@ -101,6 +101,16 @@ func (h *ParamHints) OutputHint(err error, output string) error {
 	return err
 }
 
+// ValueHint says how to write a value of several words where OUTPUT may be one of them; "" where it is not.
+func (h *ParamHints) ValueHint(output string) string {
+	if len(h.joined) == 0 || strings.ContainsAny(output, "-./") {
+		return ""
+	}
+	last := h.joined[len(h.joined)-1]
+	return "OUTPUT is " + output + "; were it a word of the value, write " + last[0] + " '" + last[1] + " " + output +
+		"'"
+}
+
 // givenFlag collects the parameter options in the order of the command line.
 type givenFlag struct {
 	list *[]params.Given

@@ -3,10 +3,12 @@ package runview
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"markmill/cmd/internal/program"
 	"markmill/notebooks"
 	"markmill/render"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -14,6 +16,7 @@ import (
 type RunDocument struct {
 	*runs.Report
 	RunDir       string               `json:"run_dir"` // absolute
+	Verdict      string               `json:"verdict"` // how it ended, in the words of every view
 	Blockers     []runs.Cause         `json:"blockers"`
 	Cause        *render.Cause        `json:"cause"` // null for a run with nothing against it
 	Consequences []render.Consequence `json:"consequences"`
@@ -38,7 +41,8 @@ func Document(a *program.App, run *runs.Run, dir string) (*RunDocument, error) {
 			return nil, err
 		}
 	}
-	doc := &RunDocument{Report: report, Blockers: []runs.Cause{}, Consequences: []render.Consequence{}}
+	doc := &RunDocument{Report: report, Verdict: strings.Join(result.VerdictOf(run), " · "),
+		Blockers: []runs.Cause{}, Consequences: []render.Consequence{}}
 	if doc.RunDir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}

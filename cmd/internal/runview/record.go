@@ -54,6 +54,15 @@ func DecidedRecord(a *program.App, run *runs.Run, dir string) terminal.Record {
 	return shown
 }
 
+// TellCauses says on standard error why a run did not pass: each cause once, without what followed from it.
+func TellCauses(a *program.App, run *runs.Run) {
+	for _, c := range run.Causes() {
+		if !c.Consequence {
+			a.Line(run.Say(c))
+		}
+	}
+}
+
 // Record is a run directory as terminals show it.
 func Record(dir string) terminal.Record {
 	sums, err := runs.At(dir).Sums()

@@ -137,7 +137,8 @@ func Plan(ctx context.Context, o Options) (*Sweep, error) {
 		}
 	}
 	b := &binder{notebook: nb, path: o.Request.Path, common: o.Request.Given, options: params.Options{
-		AllowUnknown: o.Request.AllowUnknown, Unread: params.Unread(nb), Getenv: eng.Getenv, MissingSecrets: true}}
+		AllowUnknown: o.Request.AllowUnknown, Unread: params.Unread(nb), Almost: nb.AlmostParams,
+		Getenv: eng.Getenv, MissingSecrets: true}}
 	bound, err := b.read(given)
 	if err != nil {
 		return nil, err

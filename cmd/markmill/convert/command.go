@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,10 +167,8 @@ func convertForm(to, asked string) (string, error) {
 		return form, nil
 	}
 	if !slices.Contains(FormNames, asked) {
-		if near := notebooks.Suggest(asked, FormNames); near != "" {
-			return "", program.Usagef("--to %s: there is no such form; did you mean %s?", asked, near)
-		}
-		return "", program.Usagef("--to %s: there is no such form; there are: %s", asked, strings.Join(FormNames, ", "))
+		return "", program.Usagef("--to %s: there is no such form; %s", asked,
+			cmp.Or(notebooks.DidYouMean(asked, FormNames), "there are: "+strings.Join(FormNames, ", ")))
 	}
 	if to != "-" && form != asked && !(form == "" && notebooks.FormOfOption(asked).MayHaveName(program.Name(to))) {
 		return "", program.Usagef("--to %s: OUTPUT is %s, which has the extension of another form", asked, to)

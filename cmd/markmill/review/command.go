@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -139,11 +140,8 @@ func Conditions(words []string) ([]review.Condition, error) {
 		}
 		if !slices.Contains(review.Conditions, review.Condition(name)) {
 			known := ConditionWords(review.Conditions)
-			if near := notebooks.Suggest(name, known); near != "" {
-				return nil, program.Usagef("--fail-on %s is not known; did you mean %s?", word, near)
-			}
-			return nil, program.Usagef("--fail-on %s is not known; known: %s, each with a minus before it to remove "+
-				"it, and none by itself", word, strings.Join(known, ", "))
+			return nil, program.Usagef("--fail-on %s is not known; %s", word, cmp.Or(notebooks.DidYouMean(name, known),
+				"known: "+strings.Join(known, ", ")+", each with a minus before it to remove it, and none by itself"))
 		}
 		if minus {
 			without[review.Condition(name)] = true

@@ -284,7 +284,7 @@ func (w *watching) ended(s watch.State) string {
 	}
 	text := ""
 	for _, c := range causes {
-		text += "markmill: " + plain.Line([]byte(run.Located(c.Blocker).Line())) + "\n"
+		text += "markmill: " + plain.Line([]byte(run.Say(c))) + "\n"
 	}
 	where := ""
 	if len(causes) > 0 && causes[0].Step != "" {

@@ -172,8 +172,8 @@ func notebookPage(a *program.App, word string, page terminal.Page) (terminal.Pag
 		return page, err
 	}
 	page.Doc = it.Doc
-	if m := manifestOf(it.Doc.Name, it.Source); m != nil {
-		page.Reasons, page.Lanes = m.Blockers, m.Lanes
+	if page.Manifest = manifestOf(it.Doc.Name, it.Source); page.Manifest != nil {
+		page.Reasons = page.Manifest.Blockers
 	}
 	return page, nil
 }
@@ -189,7 +189,7 @@ func runPage(run *runs.Run, src []byte, dir string, page terminal.Page) (termina
 	for _, c := range run.Causes() {
 		b := run.Located(c.Blocker)
 		page.Reasons = append(page.Reasons, notebooks.ManifestBlocker{Code: b.Code, Step: b.Step, Rule: b.Rule,
-			Paths: b.Paths, Message: b.Text(), Fix: c.Fix, Consequence: c.Consequence})
+			Paths: b.Paths, Message: b.Message, Fix: c.Advice(), Consequence: c.Consequence})
 	}
 	for _, s := range run.Steps {
 		if s.Patch == nil || s.Patch.Patch == "" {

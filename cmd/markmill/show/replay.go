@@ -53,9 +53,7 @@ func follow(ctx context.Context, a *program.App, dir string) error {
 	if run.Completed == nil {
 		a.Tell("markmill: the run was cut; markmill runs maintain reconcile completes its record\n")
 	}
-	for _, cause := range run.Causes() {
-		a.Line(run.Located(cause.Blocker).Line())
-	}
+	runview.TellCauses(a, run)
 	progress.Done(terminal.Summary(run, files.Short(dir), view.Color))
 	return program.EndWith(run.ExitCode())
 }

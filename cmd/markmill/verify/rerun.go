@@ -12,6 +12,7 @@ import (
 	"markmill/cmd/internal/launch"
 	"markmill/cmd/internal/program"
 	"markmill/cmd/internal/rerun"
+	"markmill/cmd/internal/runview"
 	"markmill/engine"
 	"markmill/notebooks/params"
 	"markmill/render/plain"
@@ -178,6 +179,7 @@ func repeat(ctx context.Context, a *program.App, word string, o rerunOptions) (*
 	case err != nil:
 		return nil, err
 	}
+	runview.TellCauses(a, result.New)
 	seen.Progress.Done(terminal.Summary(result.New, "", a.Colour(a.Stderr)))
 	launch.Retain(a, eng, src, result.New.ID)
 	return result, nil

@@ -151,8 +151,8 @@ __mm_done() {
 __mm_exit() {
 	local __mm_f=$-
 	builtin set +euxvnET
-	builtin trap - EXIT ERR
-	builtin printf '%s\0' "$__mm_at" "$__mm_was" "$__mm_err" >|@D@/failed
+	builtin trap - EXIT ERR DEBUG
+	builtin printf '%s\0' "$__mm_at" "$__mm_onerr$__mm_ondebug" "$__mm_err" >|@D@/failed
 	local __mm_ifs=$IFS __mm_n __mm_names=' ' __mm_gone=' '
 	local IFS=$' \t\n'
 	__mm_flags=${__mm_f//[!euxvET]/}

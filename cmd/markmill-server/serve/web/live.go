@@ -13,6 +13,7 @@ import (
 
 	"markmill/cmd/internal/child"
 	"markmill/notebooks/codec"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -136,7 +137,7 @@ func (v *viewer) state(alive bool) liveState {
 	if v.folded.Completed == nil && !alive {
 		status = runs.Interrupted
 	}
-	s := liveState{Status: string(status), Class: classOf(string(status)), Words: statusWords(status),
+	s := liveState{Status: string(status), Class: classOf(string(status)), Words: result.StatusWords(string(status)),
 		Steps: []liveStep{}, Files: []string{}, Processes: []string{}}
 	if alive && v.folded.Completed == nil {
 		s.Processes = v.running.of(v.folded.Started.PID)

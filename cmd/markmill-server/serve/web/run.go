@@ -232,7 +232,7 @@ func stepState(step runs.StepRecord, alive bool) (class, mark, words string) {
 	case step.Finished == nil && step.Planned.Action != runs.ActionSkip:
 		return "skip", "·", "not reached"
 	}
-	if mark, words = result.Verdict(step); step.Finished != nil && step.Step != nil {
+	if mark, words = result.StepLine(step); step.Finished != nil && step.Step != nil {
 		words += " · " + took(time.Duration(step.Finished.DurationNS))
 	}
 	if class = string(step.Status()); class == string(runs.StepAllowed) {

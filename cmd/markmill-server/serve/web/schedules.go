@@ -13,6 +13,7 @@ import (
 	"markmill/engine/schedule"
 	"markmill/notebooks"
 	"markmill/render/plain"
+	"markmill/render/result"
 	"markmill/runs"
 )
 
@@ -90,7 +91,7 @@ func (r *scheduledRow) Words() string {
 	case run.Status == "":
 		return "not begun"
 	default:
-		return statusWords(run.Status)
+		return result.StatusWords(string(run.Status))
 	}
 }
 

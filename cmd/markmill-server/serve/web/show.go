@@ -54,7 +54,7 @@ func (f *frame) Token() string {
 var functions = template.FuncMap{
 	"mark":         func(s runs.Status) string { return result.RunMark(s) },
 	"class":        func(s runs.Status) string { return classOf(string(s)) },
-	"words":        func(s runs.Status) string { return statusWords(s) },
+	"words":        func(s runs.Status) string { return result.StatusWords(string(s)) },
 	"when":         func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
 	"machine":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"took":         took,
@@ -147,14 +147,6 @@ func classOf(status string) string {
 		return "edit"
 	}
 	return "skip"
-}
-
-// statusWords is a status for people.
-func statusWords(s runs.Status) string {
-	if s == runs.Running {
-		return "Running"
-	}
-	return result.StatusWords(string(s))
 }
 
 // took is a duration for people: 400 ms, 1.2 s, 12 s, 3 min 5 s, 2 h 10 min.

@@ -255,10 +255,10 @@ func (b *sweepBody) fill(found *runs.Sweep, t *sheet.Sheet, marks [][]sheet.Mark
 		switch end := state.Ended; {
 		case end != nil:
 			row.Class, row.Mark, row.Words = classOf(string(end.Status)), result.RunMark(end.Status),
-				statusWords(end.Status)
+				result.StatusWords(string(end.Status))
 			row.Reason, row.Applicable = end.Reason, end.Status == runs.Pass
 		case state.Run != "" && b.Alive:
-			row.Class, row.Mark, row.Words = "edit", "▸", statusWords(runs.Running)
+			row.Class, row.Mark, row.Words = "edit", "▸", string(runs.Running)
 		case state.Run != "":
 			row.Class, row.Words = "timeout", "not ended"
 		}

@@ -192,11 +192,8 @@ func (f *finder) checkPlan(p *engine.Plan) error {
 	if slices.Contains(ids, string(f.Step)) {
 		return safe.CheckNormalize(p.Notebook())
 	}
-	hint := "its steps: " + strings.Join(ids, ", ")
-	if near := notebooks.Suggest(string(f.Step), ids); near != "" {
-		hint = "did you mean " + near + "? " + hint
-	}
-	return wrong(hint, "--step: the notebook has no step %q", f.Step)
+	hint := notebooks.DidYouMean(string(f.Step), ids) + " its steps: " + strings.Join(ids, ", ")
+	return wrong(strings.TrimSpace(hint), "--step: the notebook has no step %q", f.Step)
 }
 
 // readKept reads the index, once: a search may take hours.
