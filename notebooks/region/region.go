@@ -5,7 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sort"
 	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	gmparser "github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
 
 	"markmill/notebooks"
 	"markmill/notebooks/blocks"
@@ -147,3 +152,143 @@ func (s Stripped) Given() (names []string, listed bool) {
 	}
 	return nil, false
 }
+
+// Two branches that ran the same notebook disagree about its regions, and Git puts its conflict lines into them or
+// around them. Where nothing but regions stands between the lines, all of it goes: the source was never in conflict.
+
+// holdsConflict reports whether one of the lines is Git's.
+func holdsConflict(text []byte) bool {
+	for at := 0; at < len(text); {
+		end := blocks.LineEnd(text, at)
+		if line := text[at:end]; blocks.IsConflictOpen(line) || blocks.IsConflictEnd(line) {
+			return true
+		}
+		at = end
+	}
+	return false
+}
+
+// settleConflicts widens the first region of a conflict to the whole of it, and reports the end markers that
+// belong to nothing.
+func (s *stripping) settleConflicts() {
+	done := 0 // all before is settled
+	for i := range s.found {
+		f := &s.found[i]
+		if f.span.Start < done {
+			f.told = true
+			continue
+		}
+		open := s.lineBefore(f.span.Start)
+		if open < 0 || !blocks.IsConflictOpen(s.src[open:]) {
+			continue
+		}
+		end, ok := s.conflictEnd(i)
+		f.conflict = f.conflict || ok || holdsConflict(s.src[min(f.span.End, s.limit):s.limit])
+		if !ok {
+			continue
+		}
+		if f.span.Start == f.markerStart(s) { // its empty line is before Git's line
+			open = s.emptyLineBefore(open)
+		}
+		f.span = notebooks.Span{Start: open, End: end}
+		done = end
+	}
+	for _, at := range s.strays {
+		if i := sort.Search(len(s.found), func(i int) bool { return s.found[i].span.End > at }); i < len(s.found) &&
+			s.found[i].span.Start <= at {
+			continue
+		}
+		s.problem(found{FoundRegion: FoundRegion{Line: sort.SearchInts(s.lines, at+1)}},
+			"a marker ends a region that does not begin", "delete the line, or restore the region")
+	}
+}
+
+func (f *found) markerStart(s *stripping) int { return s.lines[f.Line-1] }
+
+// lineBefore is where the line before an offset begins; -1 at the head.
+func (s *stripping) lineBefore(at int) int {
+	if at == 0 {
+		return -1
+	}
+	return bytes.LastIndexByte(s.src[:at-1], '\n') + 1
+}
+
+// conflictEnd finds the end of the conflict that region i begins. It is false if anything else is in it.
+func (s *stripping) conflictEnd(i int) (int, bool) {
+	at := s.found[i].span.End
+	for i++; at < len(s.src); {
+		end := blocks.LineEnd(s.src, at)
+		line := s.src[at:end]
+		switch {
+		case i < len(s.found) && at >= s.found[i].span.Start:
+			end = max(end, s.found[i].span.End)
+			i++
+		case blocks.IsConflictEnd(line):
+			return end, true
+		case blocks.IsConflictPart(line), isEndMarker(line), len(bytes.TrimSpace(line)) == 0:
+		default:
+			return 0, false
+		}
+		at = end
+	}
+	return 0, false
+}
+
+// regionParser is a block parser that passes over regions. Whatever a region's body leaves open, the text after it is
+// read as if the region were not there.
+type regionParser struct {
+	s    *stripping
+	base int // offset in src of the text that goldmark reads
+}
+
+// regionNode is a region in goldmark's tree. Nobody looks at it.
+type regionNode struct {
+	ast.BaseBlock
+	end int // in src
+}
+
+var kindRegion = ast.NewNodeKind("MarkmillRegion")
+
+func (n *regionNode) Kind() ast.NodeKind            { return kindRegion }
+func (n *regionNode) IsRaw() bool                   { return true }
+func (n *regionNode) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
+
+func (p *regionParser) Trigger() []byte             { return []byte{'<'} }
+func (p *regionParser) CanInterruptParagraph() bool { return true }
+func (p *regionParser) CanAcceptIndentedLine() bool { return false }
+
+func (p *regionParser) Open(parent ast.Node, reader text.Reader, _ gmparser.Context) (ast.Node, gmparser.State) {
+	if parent.Kind() != ast.KindDocument {
+		return nil, gmparser.NoChildren
+	}
+	line, segment := reader.PeekLine()
+	at := p.base + segment.Start
+	m, ok := parseMarker(line)
+	if !ok {
+		return nil, gmparser.NoChildren
+	}
+	if m.head == "" {
+		p.s.strays = append(p.s.strays, at)
+		return nil, gmparser.NoChildren
+	}
+	f, ok := p.s.read(at, m)
+	if !ok {
+		place := found{FoundRegion: FoundRegion{ID: m.id(), Line: sort.SearchInts(p.s.lines, at+1)}}
+		p.s.problem(place, "the marker that ends this region is missing", "restore it, or delete the region's text")
+		return nil, gmparser.NoChildren
+	}
+	p.s.found = append(p.s.found, f)
+	reader.AdvanceToEOL()
+	return &regionNode{end: f.span.End}, gmparser.NoChildren
+}
+
+func (p *regionParser) Continue(node ast.Node, reader text.Reader, _ gmparser.Context) gmparser.State {
+	_, segment := reader.PeekLine()
+	if p.base+segment.Start >= node.(*regionNode).end {
+		return gmparser.Close
+	}
+	reader.AdvanceToEOL()
+	return gmparser.Continue | gmparser.NoChildren
+}
+
+func (p *regionParser) Close(ast.Node, text.Reader, gmparser.Context) {}

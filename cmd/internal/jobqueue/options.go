@@ -2,12 +2,17 @@ package jobqueue
 
 import (
 	"cmp"
+	"context"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"markmill/cmd/internal/child"
 	"markmill/cmd/internal/engines"
 	"markmill/cmd/internal/files"
 	"markmill/cmd/internal/program"
@@ -16,6 +21,7 @@ import (
 	"markmill/engine/queue"
 	"markmill/engine/worktree"
 	"markmill/notebooks"
+	"markmill/notebooks/codec"
 	"markmill/runs"
 )
 
@@ -119,4 +125,108 @@ func Singleton(nb *notebooks.Notebook, eng *engine.Engine, req engine.Request, g
 		}
 	}
 	return s, nil
+}
+
+// Only is the QueueDo of a command that ends with 0 unless it fails.
+func Only(do func(context.Context, program.Queue) error) program.QueueDo {
+	return func(ctx context.Context, q program.Queue) (int, error) { return program.ExitPass, do(ctx, q) }
+}
+
+// InQueue has a command work with the queue of the repository around the working directory or --repo.
+func InQueue(a *program.App, command string, o *Options, do program.QueueDo) error {
+	at, err := Connection(a, o)
+	if err != nil {
+		return err
+	}
+	return UseQueue(a, command, at, false, do)
+}
+
+// UseQueue is inQueue for a given connection. writes says that do may put larger files into the queue.
+func UseQueue(a *program.App, command string, at queue.Connection, writes bool, do program.QueueDo) (err error) {
+	if at.Program, err = a.Program(); err != nil {
+		return err
+	}
+	code, err := a.Server.Queue(at, command, writes, a.Stdout, a.Stderr, do)
+	if err != nil {
+		return err
+	}
+	return program.EndWith(code)
+}
+
+// ServerWith prepares a command of markmill-server for the queue of this one.
+func ServerWith(a *program.App, o *Options, words ...string) (*exec.Cmd, error) {
+	program, err := program.Beside(program.ServerProgram)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, append(words, o.Words()...)...)
+	cmd.Env = append(child.Environ(child.As(context.Background(), a.Actor)),
+		"MARKMILL_NATS="+cmp.Or(o.URL, a.Env("MARKMILL_NATS")))
+	cmd.Stderr = a.Stderr
+	return cmd, nil
+}
+
+// Words are these options for another command, but for the address of the server: it may have a password, and others
+// see arguments.
+func (o *Options) Words() (list []string) {
+	for _, one := range [][2]string{{"nats-creds", absolutePlace(o.Credentials)}, {"nats-ca", absolutePlace(o.CA)},
+		{"nats-cert", absolutePlace(o.Cert)}, {"nats-key", absolutePlace(o.Key)}, {"files", absolutePlace(o.Files)}} {
+		if one[1] != "" {
+			list = append(list, "--"+one[0]+"="+one[1])
+		}
+	}
+	if o.Replicas != 1 {
+		list = append(list, "--replicas="+strconv.Itoa(o.Replicas))
+	}
+	return list
+}
+
+// courierTime limits the background process that a run starts to deliver its alerts.
+const courierTime = "2m"
+
+// StartCourier starts a process that delivers the alerts of runs, and does not wait for it. It passes on the settings
+// read before the run, because a run in place may have changed the file.
+func StartCourier(a *program.App, eng *engine.Engine, store runs.Store) {
+	ids, err := store.AwaitingAlerts()
+	if err == nil && len(ids) == 0 || a.Env("MARKMILL_DEPTH") != "" {
+		return
+	}
+	if err == nil {
+		err = leaveCourier(a, eng, store)
+	}
+	if err != nil {
+		a.Tell("markmill: alerts are not delivered until markmill health alerts deliver runs: %s\n", err)
+	}
+}
+
+func leaveCourier(a *program.App, eng *engine.Engine, store runs.Store) error {
+	cmd, err := ServerWith(a, &Options{Server: queue.Server{Replicas: 1}},
+		"health", "alerts", "deliver", "--background", "--wait", courierTime)
+	if err != nil {
+		return err
+	}
+	targets := eng.Config.Alerts
+	if targets == nil {
+		targets = map[string]engine.AlertTarget{}
+	}
+	text, err := codec.Marshal(targets)
+	if err != nil {
+		return err
+	}
+	in, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	cmd.Stdin, cmd.Stderr = in, nil
+	cmd.Env = append(cmd.Env, "MARKMILL_DIR="+store.Dir)
+	child.Detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	_, err = out.Write(text) // after the start: it may be longer than a pipe holds
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }

@@ -8,7 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"markmill/notebooks/codec"
 	"markmill/notebooks/params"
+	"markmill/render"
+	"markmill/render/sheet"
 )
 
 // RepoFlag adds --repo, for commands that work on the repository around the working directory.
@@ -101,4 +104,26 @@ func TimeOption(option, text string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, Usagef(
 		"%s %s: give a date (2026-01-31), a time (2026-01-31T12:00:00Z), or an age: 30m, 12h, 7d, 2w", option, text)
+}
+
+// Grid is a table for a terminal.
+type Grid struct{ sheet.Sheet }
+
+func NewGrid(columns ...string) *Grid { return &Grid{sheet.Sheet{Columns: columns}} }
+
+// Add adds a row of texts and numbers.
+func (l *Grid) Add(cells ...any) {
+	row := make([]codec.Raw, len(cells))
+	for i, cell := range cells {
+		text, err := codec.Marshal(cell)
+		if err != nil {
+			text = []byte(`"?"`) // a name that is not UTF-8
+		}
+		row[i] = text
+	}
+	l.Rows = append(l.Rows, row)
+}
+
+func Took(seconds float64) string {
+	return render.Duration(time.Duration(seconds * float64(time.Second)))
 }
