@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"markmill/notebooks"
 	"markmill/notebooks/codec"
@@ -50,7 +49,7 @@ func before(i *InterruptedRun) (*InterruptedRun, error) {
 // read reads the journal of the run. The files that it names are not looked at: see check.
 func (i *InterruptedRun) read() error {
 	dir := i.Dir
-	if runs.Alive(dir) && !ended(dir) {
+	if runs.Working(dir) {
 		return i.inUse()
 	}
 	record := runs.At(dir)
@@ -73,8 +72,8 @@ func (i *InterruptedRun) read() error {
 // lock keeps others from removing or resuming the run.
 func (i *InterruptedRun) lock() (release func(), err error) {
 	release, err = runs.Lock(i.Dir)
-	if errors.Is(err, runs.ErrLive) && ended(i.Dir) { // it was about to end
-		release, err = runs.Lock(i.Dir)
+	if errors.Is(err, runs.ErrLive) && !runs.Working(i.Dir) { // it was about to end
+		release, err = runs.LockOwn(i.Dir)
 	}
 	if errors.Is(err, runs.ErrLive) {
 		return nil, i.inUse()
@@ -91,26 +90,6 @@ func (i *InterruptedRun) lock() (release func(), err error) {
 		return nil, err
 	}
 	return release, nil
-}
-
-// endPatience is how long a run whose record is complete may take to remove its folders.
-const endPatience = 10 * time.Second
-
-// ended waits for the process of a run whose record is complete, and reports whether it has ended.
-func ended(dir string) bool {
-	journal, err := runs.At(dir).ReadFile(runs.JournalFile)
-	last := bytes.TrimSpace(journal)
-	last = last[bytes.LastIndexByte(last, '\n')+1:]
-	var event struct{ Type runs.EventType }
-	if err != nil || codec.Unmarshal(last, &event) != nil || event.Type != runs.RunCompleted {
-		return false
-	}
-	for deadline := time.Now().Add(endPatience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if !runs.Alive(dir) {
-			return true
-		}
-	}
-	return false
 }
 
 func (i *InterruptedRun) inUse() error {

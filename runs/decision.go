@@ -267,7 +267,7 @@ func (r *Record) Decide(
 	if err := r.writable(DecisionsDir); err != nil {
 		return nil, err
 	}
-	if r.Alive() {
+	if Working(r.path) {
 		return nil, ErrLive
 	}
 	run, _, err := r.Load()

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"markmill/notebooks/codec"
 )
 
 // ErrLive is returned for a run directory whose run is alive, in this process or another.
@@ -86,6 +89,28 @@ func Alive(dir string) bool {
 	}
 	defer file.Close() // which releases the lock
 	return errors.Is(tryShare(file), ErrLive)
+}
+
+// endPatience is how long a run whose record is complete may take to remove its folders.
+const endPatience = 10 * time.Second
+
+// Working is Alive, but waits for the process of a run whose record is complete: that is about to end.
+func Working(dir string) bool {
+	for deadline := time.Now().Add(endPatience); Alive(dir); time.Sleep(10 * time.Millisecond) {
+		if !completed(dir) || time.Now().After(deadline) {
+			return true
+		}
+	}
+	return false
+}
+
+// completed reports whether the last event of a journal ends the run.
+func completed(dir string) bool {
+	journal, err := At(dir).ReadFile(JournalFile)
+	last := bytes.TrimSpace(journal)
+	last = last[bytes.LastIndexByte(last, '\n')+1:]
+	var event struct{ Type EventType }
+	return err == nil && codec.Unmarshal(last, &event) == nil && event.Type == RunCompleted
 }
 
 // The folder "open" of a store has an empty file, a mark, for each folder of runs that somebody works on: one that a

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // holdLock names the variable that makes the test binary a process that holds a run's lock.
@@ -78,6 +79,32 @@ func TestLockOfAMovedFolder(t *testing.T) {
 	old()
 	if _, err := Lock(dir); !errors.Is(err, ErrLive) {
 		t.Errorf("the new folder is not locked any more: %v", err)
+	}
+}
+
+// A run whose record is complete is about to end, and is waited for; one that goes on is not.
+func TestWorking(t *testing.T) {
+	dir := t.TempDir()
+	release, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal := filepath.Join(dir, JournalFile)
+	if err := os.WriteFile(journal, []byte(`{"type":"step.finished"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !Working(dir) {
+		t.Error("a run that goes on is said to have ended")
+	}
+	if err := os.WriteFile(journal, []byte(`{"type":"run.completed"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		release()
+	}()
+	if Working(dir) {
+		t.Error("a run that is about to end was not waited for")
 	}
 }
 
