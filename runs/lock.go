@@ -109,7 +109,9 @@ func completed(dir string) bool {
 	journal, err := At(dir).ReadFile(JournalFile)
 	last := bytes.TrimSpace(journal)
 	last = last[bytes.LastIndexByte(last, '\n')+1:]
-	var event struct{ Type EventType }
+	var event struct {
+		Type EventType `json:"type"`
+	}
 	return err == nil && codec.Unmarshal(last, &event) == nil && event.Type == RunCompleted
 }
 
