@@ -176,7 +176,8 @@ func (p *Plan) bind(ctx context.Context, e *Engine, errs errorList, base error) 
 	})
 	var err error
 	p.bound, err = params.Bind(req.Path, nb.Params, req.Given, params.Options{AllowUnknown: req.AllowUnknown,
-		IsName: p.isName, Unread: params.Unread(&nb), Almost: nb.AlmostParams, Getenv: e.Getenv, MissingSecrets: true})
+		IsName: p.isName, Unread: params.Unread(&nb), Almost: nb.AlmostDeclares, Getenv: e.Getenv,
+		MissingSecrets: true})
 	errs.add(err)
 	errs.add(p.maskSecrets(e))
 	errs.add(p.checkText(e))

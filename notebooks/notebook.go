@@ -1,6 +1,7 @@
 package notebooks
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -318,6 +319,23 @@ func (nb *Notebook) Parts() []Part {
 
 // Text returns the bytes of a part.
 func (nb *Notebook) Text(p Part) string { return string(nb.Source[p.Span.Start:p.Span.End]) }
+
+// AlmostDeclares says what is wrong with a fence that almost declares a parameter: AlmostParams, or a fence of YAML
+// without a tag that has the name as a key. It is nil without one.
+func (nb *Notebook) AlmostDeclares(name string) *Error {
+	if nb.AlmostParams != nil {
+		return nb.AlmostParams
+	}
+	for _, f := range nb.Fences {
+		if f.Kind == PartText && (f.Info == "yaml" || f.Info == "yml") &&
+			bytes.Contains(append([]byte("\n"), f.Code...), []byte("\n"+name+":")) {
+			line, _ := nb.Position(f.Span.Start)
+			return &Error{Kind: KindParameter, File: nb.Name, Line: line,
+				Msg: "the fence with " + name + " is prose", Hint: "write ```" + f.Info + " {.parameters}"}
+		}
+	}
+	return nil
+}
 
 // Declares reports whether a fence of YAML or JSON declares parameters.
 func (nb *Notebook) Declares() bool {

@@ -86,7 +86,7 @@ func (p peers) server(t *testing.T) {
 			}
 		}
 	}
-	wants(run(serverToken, "run", "n.md", "out.ipynb"), "✓ set", "✓ show", "raise · exit 1, as expected", "✓ scrap",
+	wants(run(serverToken, "run", "n.md", "out.ipynb"), "✓ set", "✓ show", "raise · exit 1, allowed", "✓ scrap",
 		"✓ other",
 		"slow · timed out after 1s")
 	out, err := os.ReadFile(filepath.Join(dir, "out.ipynb"))

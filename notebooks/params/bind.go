@@ -35,7 +35,8 @@ type Options struct {
 	IsName       func(name string) bool // accepts further parameter names (R's my.name); may be nil
 	// language of a parameters block whose assignments cannot be read, or ""
 	Unread string
-	Almost *notebooks.Error            // what is wrong with a fence that almost declares parameters; nil without one
+	// Almost says what is wrong with a fence that almost declares a parameter; nil without one. It may be nil.
+	Almost func(name string) *notebooks.Error
 	Getenv func(string) (string, bool) // nil: no environment
 	// MissingSecrets leaves a required secret null if it is not given and its environment variable is unset or empty.
 	// The secret then is a gate, not a mistake.
@@ -196,12 +197,16 @@ func (b *binder) unknown(name string) *notebooks.Error {
 			names = append(names, p.Name)
 		}
 	}
+	var almost *notebooks.Error
+	if b.options.Almost != nil {
+		almost = b.options.Almost(name)
+	}
 	switch near := notebooks.Suggest(name, names); {
 	case len(names) == 0 && b.options.Unread != "":
 		e.Hint = fmt.Sprintf("its cell of parameters is in %s, whose assignments are not read: "+
 			"--allow-unknown-parameters takes any name", b.options.Unread)
-	case len(names) == 0 && b.options.Almost != nil:
-		e.Hint = "it declares none: " + b.options.Almost.Error()
+	case len(names) == 0 && almost != nil:
+		e.Hint = "it declares none: " + almost.Error()
 	case len(names) == 0:
 		e.Hint = "it declares none"
 	case near != "":

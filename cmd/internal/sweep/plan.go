@@ -137,7 +137,7 @@ func Plan(ctx context.Context, o Options) (*Sweep, error) {
 		}
 	}
 	b := &binder{notebook: nb, path: o.Request.Path, common: o.Request.Given, options: params.Options{
-		AllowUnknown: o.Request.AllowUnknown, Unread: params.Unread(nb), Almost: nb.AlmostParams,
+		AllowUnknown: o.Request.AllowUnknown, Unread: params.Unread(nb), Almost: nb.AlmostDeclares,
 		Getenv: eng.Getenv, MissingSecrets: true}}
 	bound, err := b.read(given)
 	if err != nil {
