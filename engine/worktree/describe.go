@@ -36,8 +36,23 @@ func (t *Tree) describe(c *Change, were map[string]snapshot.Entry) error {
 		c.Files = append(c.Files, file)
 		out.Write(section)
 	}
-	c.Patch, c.PatchErr = out.Bytes(), errors.Join(bad...)
+	c.Patch, c.PatchErr = out.Bytes(), inOneLine(bad)
 	return nil
+}
+
+// inOneLine joins errors for a message, which is one line: the first three, and how many more there are.
+func inOneLine(list []error) error {
+	var words []string
+	for _, err := range list[:min(len(list), 3)] {
+		words = append(words, err.Error())
+	}
+	if more := len(list) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(words, "; "))
 }
 
 // deltas lists the paths that differ, sorted, with files that only moved as renames.

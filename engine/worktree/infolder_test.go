@@ -92,6 +92,17 @@ func TestInFolderLarge(t *testing.T) {
 		!strings.Contains(string(c.Patch), "+s\n") {
 		t.Errorf("%v\n%s", c.PatchErr, c.Patch)
 	}
+	for _, name := range []string{"l1", "l2", "l3", "l4", "l5"} {
+		gittest.Write(t, folder, name, large)
+	}
+	if c, err = tree.Capture(t.Context(), "b", "step b"); err != nil {
+		t.Fatal(err)
+	}
+	if c.PatchErr == nil || strings.Contains(c.PatchErr.Error(), "\n") ||
+		!strings.Contains(c.PatchErr.Error(), "; l3: larger than 8 MiB") ||
+		!strings.HasSuffix(c.PatchErr.Error(), "; and 2 more") {
+		t.Errorf("the message is not one line: %v", c.PatchErr)
+	}
 	if size := folderSize(t, tree.store.Dir); size > 1<<20 {
 		t.Errorf("%d bytes are kept", size)
 	}
