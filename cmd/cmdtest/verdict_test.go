@@ -80,6 +80,9 @@ func TestOneVerdict(t *testing.T) {
 			"✓ passed · 1 step failed as allowed · no tests · nothing changed"},
 		{"expected", "```bash {#a expect-exit=1 .test}\nfalse\n```\n\n```bash {#b}\necho x >x\n```\n",
 			"✓ passed · 1 of 2 steps passed, 1 failed as expected · tests: 1 failed as expected · 1 file +1 −0"},
+		{"raises", "```python {#a .raises-exception}\n1/0\n```\n\n```bash {#b .test .allow-failure}\nfalse\n```\n",
+			"✓ passed · 0 of 2 steps passed, 1 failed as expected, 1 failed as allowed · " +
+				"tests: 1 failed as allowed · nothing changed"},
 		{"skipped", "```bash {#a}\ntrue\n```\n\n```bash {#b if=\"1 > 2\"}\ntrue\n```\n",
 			"✓ passed · 1 of 2 steps passed, 1 skipped · no tests · nothing changed"},
 		{"check", "```bash {#a .check}\ncheck disk critical\n```\n",

@@ -121,7 +121,7 @@ func stepWords(m *notebooks.Manifest) string {
 		switch {
 		case s.Interrupted:
 			counts["interrupted"]++
-		case passed && s.Tolerated():
+		case asExpected(s):
 			counts["expected"]++
 		case passed && slices.Equal(s.Broke, []string{runs.CodeCheckCritical}):
 			counts["check"]++
@@ -167,7 +167,7 @@ func earlierWords(carried int) string {
 // testsWords summarizes the test steps, with the counts of their runners if available. A test that failed as
 // expected did not pass.
 func testsWords(m *notebooks.Manifest) string {
-	steps, passed, failed, expected, not := 0, 0, 0, 0, 0
+	steps, passed, failed, expected, allowed, not := 0, 0, 0, 0, 0, 0
 	var sum notebooks.ManifestTests
 	counted, from := false, map[string]bool{}
 	for i := range m.Steps {
@@ -177,8 +177,11 @@ func testsWords(m *notebooks.Manifest) string {
 		}
 		steps++
 		switch {
-		case s.Tolerated():
+		case asExpected(s):
 			expected++
+			continue
+		case s.Tolerated():
+			allowed++
 			continue
 		case s.Status == string(runs.StepPassed):
 			passed++
@@ -211,6 +214,7 @@ func testsWords(m *notebooks.Manifest) string {
 		add(failed, "test step failed")
 	}
 	add(expected, "failed as expected")
+	add(allowed, "failed as allowed")
 	add(not, "did not run")
 	all := "tests: " + strings.Join(words, ", ")
 	switch {

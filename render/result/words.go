@@ -48,6 +48,11 @@ func RunMark(s runs.Status) string {
 	}
 }
 
+// asExpected reports whether a step failed and had to: the failure of others is only allowed.
+func asExpected(s *notebooks.ManifestStep) bool {
+	return s.Tolerated() && (s.Status != string(runs.StepAllowed) || slices.Contains(s.Tags, notebooks.TagRaises))
+}
+
 // Words describes how a step ended. It holds no time or anything else that varies between runs.
 func Words(s *notebooks.ManifestStep) (words []string) {
 	status := runs.StepStatus(s.Status)
@@ -56,13 +61,13 @@ func Words(s *notebooks.ManifestStep) (words []string) {
 	if s.Exit != nil {
 		exit = fmt.Sprintf("exit %d", *s.Exit)
 		switch {
-		case status == runs.StepAllowed && slices.Contains(s.Tags, notebooks.TagAllowFailure):
-			exit += ", allowed"
 		case status == runs.StepAllowed && slices.Contains(s.Tags, notebooks.TagInterrupt) &&
 			!slices.Contains(s.Tags, notebooks.TagRaises):
 			exit = "interrupted at its time limit, allowed"
-		case s.Tolerated():
+		case asExpected(s):
 			exit += ", as expected"
+		case s.Tolerated():
+			exit += ", allowed"
 		case s.EndedBy != "":
 			exit += ", ended by " + s.EndedBy
 		}
