@@ -38,7 +38,7 @@ func TestStyles(t *testing.T) {
 	const table = `<style type="text/css">/* a */ #T_a th { color: navy } #T_a_row0 , #T_a_row1 {background-color: yellow;}
 		td { color: green }
 		#T_a > td, td:hover { color: red } @media x { td { color: red } }
-		.c.d td.e { font-weight: bold }</style>
+		.c.d td.e { font-weight: bold } .other td { color: red } td tr th { color: red }</style>
 		<table id="T_a" class="c d"><tr><th>h</th>
 		<td id="T_a_row0" class="e">x</td><td style="color:teal">y</td></tr></table>`
 	for result, want := range map[string][]string{
