@@ -9,6 +9,7 @@ import (
 	"markmill/cmd/internal/branchreview"
 	"markmill/engine"
 	"markmill/engine/worktree"
+	"markmill/render/plain"
 	"markmill/render/review"
 )
 
@@ -221,13 +222,10 @@ func (g *Gated) outputWords() string {
 	switch {
 	case g.Checked == 0:
 		return "no output to judge"
-	case g.Pass && g.Require == "":
+	case g.Pass && g.Require == "", !g.Pass && len(g.Objections) == 0:
 		return fmt.Sprintf("%d of %d current", g.Checked, g.Checked)
 	case g.Pass:
 		return fmt.Sprintf("%d of %d current and %s", g.Checked, g.Checked, g.Require)
 	}
-	if len(g.Objections) == 0 {
-		return fmt.Sprintf("%d of %d current", g.Checked, g.Checked)
-	}
-	return fmt.Sprintf("%d of %d to object to", len(g.Objections), g.Checked)
+	return fmt.Sprintf("%s to %s", plain.Counted(len(g.Objections), "objection"), plain.Counted(g.Checked, "output"))
 }
